@@ -1,0 +1,55 @@
+"""One point of a sweep: which program ran, on how many devices, at which size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ROLES = ("workload", "local", "null", "chain", "replay")
+"""The workload; the same work without communication; the same arguments and outputs without work;
+k dependent collectives; the workload's own collectives chained, without compute."""
+
+AS_WRITTEN = "as-written"
+"""Strategy of a program that a user wrote, whatever it uses inside."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cell:
+    """What is timed as one: a role, how it is spread, and where in the (n, S) plane it stands.
+
+    Attributes
+    ----------
+    role : one of ``ROLES``
+    strategy : how the workload is spread over devices (``jit``, ``shard_map``, ``pmap``, ...)
+    num_devices : n
+    size : the *global* problem size S, in the workload's unit
+    k : chain only, the number of dependent collectives in one program
+    payload_bytes : chain only, the message of each collective, bytes
+    """
+
+    role: str
+    strategy: str
+    num_devices: int
+    size: int
+    k: int | None = None
+    payload_bytes: int | None = None
+
+    @property
+    def size_per_device(self) -> float:
+        """S / n."""
+        return self.size / self.num_devices
+
+    @property
+    def sort_key(self) -> tuple[int, str, int, int, int, int]:
+        """Order for printing: role, strategy, size, devices, payload, k."""
+        return (
+            ROLES.index(self.role),
+            self.strategy,
+            self.size,
+            self.num_devices,
+            self.payload_bytes or 0,
+            self.k or 0,
+        )
+
+    def __str__(self) -> str:
+        probe = "" if self.k is None else f" k={self.k} {self.payload_bytes} B"
+        return f"{self.role}/{self.strategy} on {self.num_devices} devices, size {self.size}{probe}"
