@@ -1,0 +1,230 @@
+"""Reading any CSV file with one row a measurement (or one row a mean) into a record.
+
+What the file does not say is left out: no launch column, no launches. Which column means what is said by ``columns``,
+which rows to take by ``where``, and whether the total or the share of a device stays fixed by ``scaling``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..model.cell import AS_WRITTEN, ROLES, Cell
+from .columns import TARGETS, Source, parse_columns, parse_where
+from .delimited import Row, Table, read_table
+from .foreign import Measurement, to_record
+from .mixtures import refuse_mixed_settings, refuse_mixed_text, values_in_words
+from .store import Record, RecordError
+
+SHORTEST_S = 100e-9
+"""The record holds whole nanoseconds: below this, rounding would cost more than half a percent."""
+
+LARGEST = 2**62
+
+SIZES = frozenset({"size", "size_per_device"})
+
+
+def read_csv(
+    path: str | os.PathLike[str],
+    *,
+    columns: str | Mapping[str, str] | None = None,
+    scaling: str | None = None,
+    where: str | Mapping[str, str] | None = None,
+) -> Record:
+    """Read a CSV file as a record of foreign measurements.
+
+    Parameters
+    ----------
+    path : of a comma-separated file with a header
+    columns : str or mapping, optional
+        What each column means: ``devices=gpus,latency_s=ms/1e3,size=batch``. Left: one of ``TARGETS``. Right: a
+        column, optionally multiplied or divided by a number, ``1/column`` for rates, or one number for all rows.
+        Columns that already bear a target's name need no mention.
+    scaling : ``strong`` or ``weak``, optional
+        Whether a series keeps the global size or the size per device. Needed unless the sizes leave no choice.
+    where : str or mapping, optional
+        Rows to take: ``workload=gmean,variant=strong``; ``variant~mean`` takes rows whose text contains it.
+
+    Raises
+    ------
+    RecordError
+        Naming file, line and column, when the file cannot be read as one set of series.
+    """
+    table = read_table(Path(path))
+    sources = parse_columns(columns, table)
+    table = _choose(table, where)
+    sources = _with_defaults(sources, table)
+    _need(("devices", "latency_s"), sources, table)
+    used = {source.column for source in sources.values() if source.column is not None}
+    refuse_mixed_text(table, used)
+    path_kind = _path(table, sources, scaling)
+    rows = [_measurement(row, table, sources, path_kind) for row in table.rows]
+    refuse_mixed_settings(table, used, [row.cell.num_devices for row in rows], [row.cell for row in rows])
+    _refuse_repeats(rows, table, used)
+    return to_record(table, rows, path_kind)
+
+
+def _need(targets: tuple[str, ...], sources: Mapping[str, Source], table: Table) -> None:
+    for target in targets:
+        if target not in sources:
+            blank = target in table.index
+            raise RecordError(
+                f"{table.path}: column {target!r} is {'blank in every row' if blank else 'missing'}. The columns are "
+                f"{', '.join(table.header)}; say which one holds it, for example --columns {target}=NAME"
+                + (" or latency_s=1/throughput." if target == "latency_s" else ".")
+            )
+
+
+def _choose(table: Table, where: str | Mapping[str, str] | None) -> Table:
+    for condition in parse_where(where, table):
+        rows = tuple(row for row in table.rows if condition.holds(row.values[table.index[condition.column]]))
+        if not rows:
+            raise RecordError(
+                f"{table.path}: no row is left with {condition}; "
+                f"{condition.column} holds {values_in_words(table, condition.column)}."
+            )
+        table = Table(path=table.path, header=table.header, rows=rows)
+    return table
+
+
+def _with_defaults(sources: Mapping[str, Source], table: Table) -> dict[str, Source]:
+    """Add the columns that bear a target's name, hold something, and were not given another meaning."""
+    found = dict(sources)
+    used = {source.column for source in sources.values()}
+    for target, names in TARGETS.items():
+        if target in found or (target in SIZES and SIZES & sources.keys()):
+            continue
+        for name in names:
+            if name in table.index and name not in used and any(table.column(name)):
+                found[target] = Source(column=name)
+                break
+    if sources.keys().isdisjoint(SIZES) and found.keys() >= SIZES:
+        raise RecordError(f"{table.path}: has size and size_per_device; say which to use, --columns size=size.")
+    return found
+
+
+def _path(table: Table, sources: Mapping[str, Source], scaling: str | None) -> str:
+    """The sweep's path: as told, as the file's own ``scaling`` column says, or where the sizes leave no choice."""
+    if scaling is None and "scaling" in table.index:
+        said = set(table.column("scaling"))
+        scaling = said.pop() if len(said) == 1 else None
+    if scaling is not None:
+        if scaling not in ("strong", "weak"):
+            raise RecordError(f"{table.path}: scaling must be 'strong' or 'weak', got {scaling!r}.")
+        return scaling
+    target = "size_per_device" if "size_per_device" in sources else "size"
+    only = "weak" if target == "size_per_device" else "strong"
+    column = sources[target].column if target in sources else None
+    if column is None or "message_bytes" in sources or len(set(table.column(column))) == 1:
+        return only
+    raise RecordError(
+        f"{table.path}: holds several sizes, and the answer depends on which of them form a series. "
+        "Say --scaling strong (the global size stays, each device's share shrinks) or --scaling weak (the size per "
+        "device stays, the total grows)."
+    )
+
+
+def _measurement(row: Row, table: Table, sources: Mapping[str, Source], path: str) -> Measurement:
+    """Understand one row; every error names file, line and column."""
+
+    def text(target: str) -> str | None:
+        return sources[target].text(row, table) if target in sources else None
+
+    devices = _whole(sources["devices"].number(row, table, "devices"), "devices", row, table, least=1)
+    latency_s = sources["latency_s"].number(row, table, "latency_s")
+    if latency_s <= 0:
+        raise RecordError(f"{_at(row, table)}: latency_s is {latency_s}; a time must be above 0.")
+    if latency_s < SHORTEST_S:
+        raise RecordError(
+            f"{_at(row, table)}: latency_s is {latency_s:g} s; the record holds whole nanoseconds and takes no time "
+            "below 100 ns. Is the unit right? --columns latency_s=NAME/1e3 reads milliseconds."
+        )
+    message = text("message_bytes")
+    role = text("role") or ("chain" if message else "workload")
+    if role not in ROLES:
+        raise RecordError(f"{_at(row, table)}: role is {role!r}; it must be one of {', '.join(ROLES)}.")
+    if role == "chain" and not message:
+        raise RecordError(f"{_at(row, table)}: a chain row needs message_bytes.")
+    payload = None
+    if role == "chain":
+        payload = _whole(
+            sources["message_bytes"].number(row, table, "message_bytes"), "message_bytes", row, table, least=0
+        )
+    cell = Cell(
+        role=role,
+        strategy=text("strategy") or AS_WRITTEN,
+        num_devices=devices,
+        size=_size(row, table, sources, path, devices),
+        k=1 if role == "chain" else None,
+        payload_bytes=payload,
+    )
+    return Measurement(
+        cell=cell,
+        launch=text("launch") or "1",
+        round=text("round"),
+        replicate=text("replicate"),
+        latency_ns=round(latency_s * 1e9),
+        work=sources["work"].number(row, table, "work") if "work" in sources else None,
+        line=row.line,
+    )
+
+
+def _size(row: Row, table: Table, sources: Mapping[str, Source], path: str, devices: int) -> int:
+    """The global size S of a row; without one, 1 on the strong path and 1 a device on the weak."""
+    if "size_per_device" in sources:
+        share = sources["size_per_device"].number(row, table, "size_per_device")
+        if path == "weak":
+            return devices * _whole(share, "size_per_device", row, table, least=1)
+        return _whole(share * devices, "size_per_device times devices", row, table, least=1)
+    if "size" not in sources:
+        return devices if path == "weak" else 1
+    size = _whole(sources["size"].number(row, table, "size"), "size", row, table, least=0)
+    if path == "weak" and size % devices:
+        raise RecordError(
+            f"{_at(row, table)}: size {size} is no multiple of {devices} devices; with --scaling weak the size must be "
+            "the global one. If it is the size per device, say --columns size_per_device="
+            f"{sources['size'].column}."
+        )
+    return size
+
+
+def _whole(value: float, target: str, row: Row, table: Table, *, least: int) -> int:
+    # Counts are exact up to a float's rounding; a size may have been scaled from a fraction.
+    tolerance = 1e-9 if target == "devices" else 1e-6
+    whole = round(value)
+    if abs(value - whole) > tolerance * abs(value):
+        raise RecordError(
+            f"{_at(row, table)}: {target} is {value:g}, which is not a whole number."
+            + ("" if target == "devices" else f" Choose a smaller unit, for example --columns {target}=NAME*1e6.")
+        )
+    if not least <= whole < LARGEST:
+        raise RecordError(f"{_at(row, table)}: {target} is {value:g}; it must be at least {least} and below 2**62.")
+    return whole
+
+
+def _refuse_repeats(rows: Sequence[Measurement], table: Table, used: set[str]) -> None:
+    """Rows of one cell that bear the same replicate are two things: some column that was not named differs."""
+    seen: dict[tuple[object, ...], Measurement] = {}
+    for row in rows:
+        if row.replicate is None:
+            return
+        first = seen.setdefault((row.cell, row.launch, row.round, row.replicate), row)
+        if first is not row:
+            a, b = (next(r for r in table.rows if r.line == line) for line in (first.line, row.line))
+            differ = [
+                column
+                for column, x, y in zip(table.header, a.values, b.values, strict=True)
+                if x != y and column not in used
+            ]
+            if not differ:
+                continue
+            raise RecordError(
+                f"{table.path}: lines {first.line} and {row.line} have the same devices, size and replicate "
+                f"({row.replicate}); they differ in {', '.join(differ)}. Take some rows with "
+                "--where, or name the column that tells repeats apart with --columns replicate=NAME (or round=NAME)."
+            )
+
+
+def _at(row: Row, table: Table) -> str:
+    return f"{table.path}, line {row.line}"

@@ -1,0 +1,1 @@
+"""Recorded sweeps that ship with the package, and where each came from (see ``SOURCES.md``)."""

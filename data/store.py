@@ -1,0 +1,200 @@
+"""Reading and writing the record: JSON Lines, append only, mergeable by ``cat``.
+
+A last line that was cut (a killed writer) is skipped with a warning and ended by the next writer; a bad line
+anywhere else is an error that names it.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from ..model.cell import ROLES
+from .schema import SCHEMA_VERSION, Failure, Launch, Line, Program, Sweep, Visit
+
+
+class RecordError(ValueError):
+    """A file that is no record, or a record that is spoilt; the message names file and line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """All lines of one record, by kind, in file order."""
+
+    sweeps: tuple[Sweep, ...]
+    launches: tuple[Launch, ...] = ()
+    programs: tuple[Program, ...] = ()
+    visits: tuple[Visit, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    source: str = "<memory>"
+
+    @classmethod
+    def from_lines(cls, lines: Iterable[Line], *, source: str = "<memory>") -> Record:
+        """Sort lines by kind.
+
+        Raises
+        ------
+        RecordError
+            If there is no ``sweep`` line, or a line belongs to a sweep or launch that is not there.
+        """
+        kinds: dict[type, list] = {Sweep: [], Launch: [], Program: [], Visit: [], Failure: []}
+        for line in lines:
+            kinds[type(line)].append(line)
+        if not kinds[Sweep]:
+            raise RecordError(f"{source}: no sweep in it; was it written by 'breakeven measure'?")
+        # Files that overlap may be concatenated: a line that stands there twice was measured once. Failures bear
+        # no time, so that two of them may look alike.
+        for kind in (Sweep, Launch, Program, Visit):
+            kinds[kind] = list(dict.fromkeys(kinds[kind]))
+        sweeps = {line.sweep for line in kinds[Sweep]}
+        launches = {(line.sweep, line.launch) for line in kinds[Launch]}
+        for line in (*kinds[Launch], *kinds[Program], *kinds[Visit], *kinds[Failure]):
+            if line.sweep not in sweeps:
+                raise RecordError(f"{source}: a line belongs to sweep {line.sweep}, which is not in the file.")
+        programs = Counter((line.sweep, line.launch, line.program) for line in kinds[Program])
+        for line in kinds[Visit]:
+            if (line.sweep, line.launch) not in launches or (
+                line.sweep,
+                line.launch,
+                line.program,
+            ) not in programs:
+                raise RecordError(
+                    f"{source}: a visit names launch {line.launch}, program {line.program}, which is not in the file."
+                )
+        for line in kinds[Program]:
+            if line.cell.role not in ROLES:
+                raise RecordError(f"{source}: unknown role {line.cell.role!r}; it must be one of {', '.join(ROLES)}.")
+        # A resumed sweep may repeat its opening line.
+        unique_sweeps = {line.sweep: line for line in reversed(kinds[Sweep])}
+        return cls(
+            sweeps=tuple(reversed(unique_sweeps.values())),
+            launches=tuple(kinds[Launch]),
+            programs=tuple(kinds[Program]),
+            visits=tuple(kinds[Visit]),
+            failures=tuple(kinds[Failure]),
+            source=source,
+        )
+
+
+def read(path: str | os.PathLike[str]) -> Record:
+    """Read a record.
+
+    Raises
+    ------
+    RecordError
+        If the file is missing, empty, no record, of a newer schema, or has a bad line (named) before its end.
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise RecordError(f"{path}: {error.strerror}.") from error
+    if not content.strip():
+        raise RecordError(f"{path}: empty; nothing was measured into it.")
+    lines = content.split(b"\n")
+    open_line = lines.pop()  # empty when the file ends with a line end
+    numbered = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    decoder = msgspec.json.Decoder(Line)
+    decoded = [_decode(decoder, line, path, number) for number, line in numbered]
+    if open_line.strip():
+        _check_version(open_line, path, len(lines) + 1)
+        try:
+            decoded.append(decoder.decode(open_line))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            if not decoded:
+                raise RecordError(f"{path}: not a breakeven record (line 1 is no JSON record line).") from None
+            warnings.warn(f"{path}: the last line was cut while being written; it is skipped.", stacklevel=2)
+    return Record.from_lines(decoded, source=str(path))
+
+
+def _decode(decoder: msgspec.json.Decoder, line: bytes, path: Path, number: int) -> Line:
+    _check_version(line, path, number)
+    try:
+        return decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if number == 1:
+            raise RecordError(
+                f"{path}: not a breakeven record (line 1: {error}). For a CSV file give --columns."
+            ) from None
+        raise RecordError(f"{path}, line {number}: spoilt ({error}). Remove the line to read the rest.") from None
+
+
+def _check_version(line: bytes, path: Path, number: int) -> None:
+    """A newer schema must be named as such, not fail on some field that this version does not know."""
+    if b'"schema"' not in line:
+        return
+    try:
+        schema = msgspec.json.decode(line).get("schema", SCHEMA_VERSION)
+    except (msgspec.DecodeError, UnicodeDecodeError, AttributeError):
+        return
+    if isinstance(schema, int) and schema > SCHEMA_VERSION:
+        raise RecordError(
+            f"{path}, line {number}: schema {schema}; this breakeven reads up to {SCHEMA_VERSION}. Upgrade breakeven."
+        )
+
+
+class Writer:
+    """Appends lines to a record; each line is whole, and ``sync`` makes all so far survive a crash.
+
+    The file is created at the first line, not before. A cut last line left by a killed writer is ended first
+    when it decodes, and taken off when it does not (it was never readable).
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._descriptor: int | None = None
+        self._encoder = msgspec.json.Encoder()
+
+    def write(self, line: Line) -> None:
+        """Append one line, whole."""
+        if self._descriptor is None:
+            self._descriptor = self._open()
+        data = self._encoder.encode(line) + b"\n"
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+
+    def sync(self) -> None:
+        """Force what was written to the disk (end of a round)."""
+        if self._descriptor is not None:
+            os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """Sync and close; writing again would reopen."""
+        if self._descriptor is not None:
+            self.sync()
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open(self) -> int:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        self._end_open_line(descriptor)
+        return descriptor
+
+    def _end_open_line(self, descriptor: int) -> None:
+        content = self.path.read_bytes()
+        if not content or content.endswith(b"\n"):
+            return
+        start = content.rfind(b"\n") + 1
+        try:
+            msgspec.json.decode(content[start:], type=Line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            os.ftruncate(descriptor, start)
+        else:
+            os.write(descriptor, b"\n")

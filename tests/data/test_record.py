@@ -1,0 +1,215 @@
+"""The record: writing, reading back, being killed, being joined, being spoilt."""
+
+import warnings
+
+import msgspec
+import pytest
+from breakeven.data.catalog import load, names, open_record
+from breakeven.data.schema import SCHEMA_VERSION, Failure, Launch, Plan, Program, Sweep, Visit
+from breakeven.data.store import Record, RecordError, Writer, read
+from breakeven.model.cell import Cell
+from breakeven.model.program import Collective, ProgramFacts
+
+PLAN = Plan(
+    workload="w", path="strong", objective="time", devices=(1, 2), sizes=(10,), strategies=("jit",), visible_devices=2
+)
+
+
+def sweep(uuid="s1", **changes):
+    return Sweep(
+        schema=SCHEMA_VERSION, sweep=uuid, created="now", version="0", plan=msgspec.structs.replace(PLAN, **changes)
+    )
+
+
+def cell(n, role="workload"):
+    return Cell(role=role, strategy="jit", num_devices=n, size=10)
+
+
+def launch_lines(uuid="s1", launch="a", rounds=2, counts=(1, 2)):
+    lines = [Launch(sweep=uuid, launch=launch, started="now", cores=2, visible_devices=2, platform="cpu")]
+    lines += [Program(sweep=uuid, launch=launch, program=i, cell=cell(n)) for i, n in enumerate(counts)]
+    lines += [
+        Visit(sweep=uuid, launch=launch, program=i, round=r, position=i, time=float(r), warmups=1, latency_ns=(9, 5, 7))
+        for r in range(rounds)
+        for i in range(len(counts))
+    ]
+    return lines
+
+
+def write(path, lines):
+    with Writer(path) as writer:
+        for line in lines:
+            writer.write(line)
+    return path
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "sweep.jsonl"
+
+
+def test_lines_come_back_as_written(path):
+    collective = Collective(
+        kind="all-reduce", count=None, operands=2, message_bytes=12, operand_bytes=(4, 8), group_size=None
+    )
+    facts = ProgramFacts(flops=1.5, collectives=(collective,), custom_calls=("x",), inline=None)
+    lines = [
+        sweep(),
+        *launch_lines(),
+        Program(sweep="s1", launch="a", program=7, cell=cell(2, "local"), facts=facts, control="automatic"),
+        Failure(sweep="s1", launch="a", stage="visit", error="ValueError", message="µ\n", cell=cell(1), frames=("f",)),
+    ]
+    record = read(write(path, lines))
+    assert [*record.sweeps, *record.launches, *record.programs, *record.visits, *record.failures] == [
+        lines[0],
+        lines[1],
+        *[x for x in lines if isinstance(x, Program)],
+        *[x for x in lines if isinstance(x, Visit)],
+        lines[-1],
+    ]
+    assert record.source == str(path)
+    assert path.read_bytes().count(b"\n") == len(lines)
+
+
+def test_the_file_is_made_at_the_first_line(path):
+    with Writer(path):
+        assert not path.exists()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("cut", [1, 10, 60])
+def test_a_cut_last_line_is_skipped_with_a_warning(path, cut):
+    write(path, [sweep(), *launch_lines()])
+    path.write_bytes(path.read_bytes()[:-cut])
+    if cut == 1:  # only the line end is missing: nothing is lost
+        assert len(read(path).visits) == 4
+        return
+    with pytest.warns(UserWarning, match="the last line was cut while being written"):
+        record = read(path)
+    assert len(record.visits) == 3
+
+
+@pytest.mark.parametrize(("cut", "visits"), [(1, 8), (25, 7)])
+def test_the_next_writer_ends_an_open_line(path, cut, visits):
+    write(path, [sweep(), *launch_lines()])
+    path.write_bytes(path.read_bytes()[:-cut])
+    write(path, launch_lines(launch="b"))
+    assert len(read(path).visits) == visits
+
+
+def test_every_prefix_of_a_record_is_readable_or_refused(path):
+    content = write(path, [sweep(), *launch_lines(rounds=1)]).read_bytes()
+    first = content.index(b"\n")
+    for length in range(0, len(content), 7):
+        path.write_bytes(content[:length])
+        if length < first:
+            with pytest.raises(RecordError, match=r"empty|not a breakeven record"):
+                read(path)
+            continue
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            record = read(path)
+        whole = content[:length].count(b"\n") + (content[length : length + 1] == b"\n")
+        assert len(record.sweeps) + len(record.launches) + len(record.programs) + len(record.visits) == whole
+        assert len(caught) == (not content[:length].endswith(b"\n") and content[length : length + 1] != b"\n")
+
+
+def test_a_spoilt_line_is_named(path):
+    lines = write(path, [sweep(), *launch_lines()]).read_bytes().splitlines(keepends=True)
+    lines[4] = lines[4][:30] + b"\n"
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(RecordError, match=r"sweep\.jsonl, line 5: spoilt .*Remove the line to read the rest"):
+        read(path)
+
+
+def test_a_wrong_field_is_named(path):
+    write(path, [sweep(), *launch_lines()])
+    path.write_bytes(path.read_bytes().replace(b'"round":1', b'"round":"one"'))
+    with pytest.raises(RecordError, match=r"line 7: spoilt \(Expected `int`, got `str` - at `\$\.round`\)"):
+        read(path)
+
+
+def test_a_newer_schema_is_told_from_a_spoilt_line(path):
+    newer = msgspec.json.encode(sweep()).replace(b'"schema":1', b'"schema":2,"colour":3')
+    for end in (b"\n", b""):
+        path.write_bytes(newer + end)
+        with pytest.raises(RecordError, match=r"line 1: schema 2; this breakeven reads up to 1\. Upgrade"):
+            read(path)
+
+
+def test_files_that_are_no_record(path, tmp_path):
+    with pytest.raises(RecordError, match="No such file"):
+        read(path)
+    with pytest.raises(RecordError, match="Is a directory"):
+        read(tmp_path)
+    for content in (b"", b"\n\n"):
+        path.write_bytes(content)
+        with pytest.raises(RecordError, match="empty; nothing was measured"):
+            read(path)
+    for content in (b"n,ms\n1,2\n", b"\x89PNG\r\n\x1a\n", b"{}\n", b'{"kind":"meter"}\n'):
+        path.write_bytes(content)
+        with pytest.raises(RecordError, match=r"not a breakeven record \(line 1"):
+            read(path)
+
+
+def test_a_record_needs_a_sweep_and_whole_references():
+    with pytest.raises(RecordError, match="no sweep in it"):
+        Record.from_lines(launch_lines())
+    with pytest.raises(RecordError, match="belongs to sweep s2, which is not in the file"):
+        Record.from_lines([sweep(), *launch_lines("s2")])
+    without_program = [line for line in launch_lines() if not isinstance(line, Program)]
+    with pytest.raises(RecordError, match="names launch a, program 0, which is not in the file"):
+        Record.from_lines([sweep(), *without_program])
+    strange = Program(sweep="s1", launch="a", program=9, cell=cell(1, "helper"))
+    with pytest.raises(RecordError, match="unknown role 'helper'"):
+        Record.from_lines([sweep(), *launch_lines(), strange])
+
+
+def test_records_join_by_concatenation(path, tmp_path):
+    write(path, [sweep(), *launch_lines()])
+    other = write(tmp_path / "other.jsonl", [sweep("s2"), *launch_lines("s2")])
+    joined = tmp_path / "joined.jsonl"
+    # The first file a second time: what stands there twice was measured once.
+    joined.write_bytes(path.read_bytes() + other.read_bytes() + path.read_bytes())
+    record = read(joined)
+    assert [s.sweep for s in record.sweeps] == ["s1", "s2"]
+    assert len(record.visits) == 8
+    assert len(record.launches) == 2
+
+
+def test_a_join_behind_a_cut_line_names_it(path, tmp_path):
+    write(path, [sweep(), *launch_lines()])
+    other = write(tmp_path / "other.jsonl", [sweep("s2"), *launch_lines("s2")])
+    path.write_bytes(path.read_bytes()[:-20] + other.read_bytes())
+    with pytest.raises(RecordError, match="line 8: spoilt"):
+        read(path)
+
+
+def test_the_catalog():
+    assert "issue-21411-tpu" in names()
+    for name in names():
+        assert load(name).source == f"data:{name}"
+    with pytest.raises(RecordError, match=r"data:nothing: no recorded sweep .* there are .*issue-21411-tpu"):
+        open_record("data:nothing")
+    with pytest.raises(RecordError, match=r"data:issue-21411-tpu: --scaling says how to read a \.csv file"):
+        open_record("data:issue-21411-tpu", scaling="weak")
+
+
+def test_the_issues_four_numbers():
+    record = open_record("data:issue-21411-tpu")
+    times = {
+        (p.cell.num_devices, p.cell.size): v.latency_ns[0] for p, v in zip(record.programs, record.visits, strict=True)
+    }
+    small, large = 8 * 1024 * 8 * 1024, 8 * 1024 * 10 * 8 * 1024
+    assert times == {(4, small): 662_000, (8, small): 510_000, (4, large): 4_410_000, (8, large): 2_390_000}
+    assert record.sweeps[0].plan.path == "strong"
+    assert record.sweeps[0].source == "https://github.com/jax-ml/jax/issues/21411"
+    assert record.launches[0].device_kind == "TPU"
+
+
+def test_open_record_takes_a_path(path):
+    write(path, [sweep(), *launch_lines()])
+    assert open_record(path).sweeps == (sweep(),)
+    assert open_record(str(path)).sweeps == (sweep(),)
+    with pytest.raises(RecordError, match=r"--columns says how to read a \.csv file; a record needs none"):
+        open_record(path, columns="devices=n")
