@@ -1,0 +1,255 @@
+"""From what a ``build`` returned to a program that can be timed: checked, compiled once, its inputs in place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..model.program import ProgramFacts
+from .hlo import program_facts
+from .workload import MeasureError
+
+_SETTLE = 3
+"""Compilations after which a carried state must come out as it went in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A program ready to be timed; its first call was made and its outputs were checked.
+
+    Attributes
+    ----------
+    call : starts one call; the outputs may not be ready yet
+    wait_queued : waits for a list of outputs
+    fn, args : what is called; a carried state as a copy of the latest
+    carries : whether the first argument is a state that each call replaces
+    compiled : None where the program could not be lowered: it is timed with its program unknown
+    compile_s : lowering and compiling, seconds
+    """
+
+    call: Callable[[], Any]
+    wait_queued: Callable[[list[Any]], Any]
+    fn: Callable[..., Any]
+    args: Callable[[], tuple[Any, ...]]
+    carries: bool = False
+    compiled: Any | None = None
+    facts: ProgramFacts | None = None
+    compile_s: float | None = None
+
+    @property
+    def runs_alone(self) -> bool:
+        """Whether no device can wait for another: no collective, transfer, callback or custom call."""
+        facts = self.facts
+        return facts is not None and not (facts.communicates or facts.callbacks or facts.custom_calls)
+
+    def with_function(self, fn: Callable[..., Any]) -> tuple[Any, ...]:
+        """What ``build`` would return for another function of the same arguments."""
+        args = self.args()
+        return (fn, args[0], args[1:]) if self.carries else (fn, args)
+
+
+def prepare(built: Any, *, place: bool = True, work: float | None = None) -> Prepared:
+    """Compile what ``build`` returned, put its inputs in place, and call it once.
+
+    Parameters
+    ----------
+    built : ``(fn, args)``, or ``(step, state, rest)`` where the first output of each call is the next state
+    place : whether inputs are moved to where the compiled program wants them; else each call moves them
+    work : declared work of one device, where XLA cannot know it
+
+    Raises
+    ------
+    MeasureError
+        If ``built`` has another form, or the first call returns nothing or NaN. What the user's own code
+        raises passes through.
+    """
+    fn, args, carries = _parts(built)
+    jitted = fn if hasattr(fn, "lower") else jax.jit(fn)
+    try:
+        start = time.perf_counter()
+        compiled = jitted.lower(*args).compile()
+        compile_s = time.perf_counter() - start
+    except Exception:  # noqa: BLE001 - plain Python that cannot be traced still runs; if not, its own error is raised
+        return _as_it_is(fn, args, carries)
+    _refuse_static(compiled, args)
+    wanted = _wanted(compiled, args)
+    in_place = all(map(_lies, jax.tree.leaves(args), wanted))
+    placed = _placed(args, wanted) if place else args
+    if carries:
+        return _carrying(jitted, compiled, placed, compile_s, in_place=in_place, work=work)
+    facts = program_facts(compiled, placed, work=work, in_place=in_place)
+    _check_first_call(compiled(*placed), placed)
+    return Prepared(
+        call=lambda: compiled(*placed),
+        wait_queued=jax.block_until_ready,
+        fn=fn,
+        args=lambda: placed,
+        compiled=compiled,
+        facts=facts,
+        compile_s=compile_s,
+    )
+
+
+def _parts(built: Any) -> tuple[Callable[..., Any], tuple[Any, ...], bool]:
+    """Function, arguments, and whether the first argument is a state that is carried on."""
+    if built is None:
+        raise MeasureError("build returned nothing; it must return (fn, args) or (step, state, rest).")
+    if not isinstance(built, tuple) or len(built) not in (2, 3) or not callable(built[0]):
+        raise MeasureError(
+            f"build must return (fn, args) or (step, state, rest), got {_describe(built)}; args and rest are tuples."
+        )
+    last = built[-1]
+    if not isinstance(last, tuple | list):
+        word = "args" if len(built) == 2 else "rest"
+        raise MeasureError(f"{word}, the last that build returns, must be a tuple of arguments, got {_describe(last)}.")
+    return (built[0], tuple(last), False) if len(built) == 2 else (built[0], (built[1], *last), True)
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(type(item).__name__ for item in value)})"
+    return type(value).__name__
+
+
+def _refuse_static(compiled: Any, args: tuple[Any, ...]) -> None:
+    if compiled.in_tree != jax.tree.structure((args, {})):
+        raise MeasureError(
+            "fn takes static arguments; bind them (functools.partial or a closure), so that args holds arrays only."
+        )
+
+
+def _wanted(compiled: Any, args: tuple[Any, ...]) -> list[Any]:
+    """The compiled program's sharding of each leaf of ``args``; None for one that it does not use."""
+    shardings = jax.tree.leaves(compiled.input_shardings[0], is_leaf=lambda x: x is None)
+    present = [leaf is not None for leaf in jax.tree.leaves(args, is_leaf=lambda x: x is None)]
+    return [sharding for sharding, there in zip(shardings, present, strict=True) if there]
+
+
+def _lies(leaf: Any, wanted: Any) -> bool:
+    """Whether an argument already lies as wanted; NumPy arrays and Python numbers never do."""
+    return wanted is None or (isinstance(leaf, jax.Array) and leaf.sharding.is_equivalent_to(wanted, leaf.ndim))
+
+
+def _placed(args: tuple[Any, ...], wanted: list[Any]) -> tuple[Any, ...]:
+    leaves, structure = jax.tree.flatten(args)
+    moved = [leaf if w is None else jax.device_put(leaf, w) for leaf, w in zip(leaves, wanted, strict=True)]
+    return jax.tree.unflatten(structure, moved)
+
+
+def _as_it_is(fn: Callable[..., Any], args: tuple[Any, ...], carries: bool) -> Prepared:
+    """A function that cannot be lowered, called as plain Python."""
+    outputs = fn(*args)
+    _check_first_call(outputs, () if carries else args)
+    if carries:
+        carried = _Carried(fn, _next_state(outputs, args[0]), args[1:])
+        return Prepared(call=carried, wait_queued=_wait_last, fn=fn, args=carried.args, carries=True)
+    return Prepared(call=lambda: fn(*args), wait_queued=jax.block_until_ready, fn=fn, args=lambda: args)
+
+
+def _carrying(
+    jitted: Any, compiled: Any, args: tuple[Any, ...], compile_s: float, *, in_place: bool, work: float | None
+) -> Prepared:
+    """A step that carries its state; compiled for the state as it comes out, as calling it again and again would."""
+    for _ in range(_SETTLE):
+        # Read before the call: it may donate the state.
+        facts = program_facts(compiled, args, work=work, in_place=in_place)
+        outputs = compiled(*args)
+        _check_first_call(outputs, ())
+        state, before = _next_state(outputs, args[0]), args
+        args = (state, *args[1:])
+        if _goes_in_again(compiled, before, args):
+            carried = _Carried(compiled, state, args[1:])
+            return Prepared(
+                call=carried,
+                wait_queued=_wait_last,
+                fn=jitted,
+                args=carried.args,
+                carries=True,
+                compiled=compiled,
+                facts=facts,
+                compile_s=compile_s,
+            )
+        start = time.perf_counter()
+        compiled = jitted.lower(*args).compile()
+        compile_s = time.perf_counter() - start
+    raise MeasureError(
+        "the state that step returns differs from the one it takes (shape, type or sharding) at every call; "
+        "make them equal, for instance with out_shardings."
+    )
+
+
+def _goes_in_again(compiled: Any, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+    """Whether the compiled program takes the arguments with the new state."""
+    same_type = all(
+        jax.typeof(old) == jax.typeof(new)
+        for old, new in zip(jax.tree.leaves(before[0]), jax.tree.leaves(after[0]), strict=True)
+    )
+    return same_type and all(map(_lies, jax.tree.leaves(after[0]), _wanted(compiled, after)))
+
+
+def _next_state(outputs: Any, state: Any) -> Any:
+    """The first output; or all of it, where the step returns nothing but its state."""
+    structure = jax.tree.structure(state)
+    if isinstance(outputs, tuple | list) and outputs and jax.tree.structure(outputs[0]) == structure:
+        return outputs[0]
+    if jax.tree.structure(outputs) == structure:
+        return outputs
+    raise MeasureError(
+        "the first output of step must be the next state, with the same structure as the state it takes."
+    )
+
+
+class _Carried:
+    """Calls a step on the state of its last call."""
+
+    def __init__(self, step: Callable[..., Any], state: Any, rest: tuple[Any, ...]) -> None:
+        self._step, self._state, self._rest = step, state, rest
+        self._structure = jax.tree.structure(state)
+        self._alone: bool | None = None
+
+    def __call__(self) -> Any:
+        outputs = self._step(self._state, *self._rest)
+        if self._alone is None:
+            self._alone = _next_state(outputs, self._state) is outputs
+        self._state = outputs if self._alone else outputs[0]
+        return outputs
+
+    def args(self) -> tuple[Any, ...]:
+        """The arguments of the next call; the state a copy, since the step may donate its own."""
+        return (jax.tree.map(_copy, self._state), *self._rest)
+
+
+def _copy(leaf: Any) -> Any:
+    return leaf.copy() if isinstance(leaf, jax.Array) else leaf
+
+
+def _wait_last(outputs: list[Any]) -> Any:
+    # Each state depends on the one before, which may be donated by now.
+    return jax.block_until_ready(outputs[-1])
+
+
+def _check_first_call(outputs: Any, args: tuple[Any, ...]) -> None:
+    """Refuse a program whose time would mean nothing."""
+    jax.block_until_ready(outputs)
+    leaves = jax.tree.leaves(outputs)
+    if not leaves:
+        raise MeasureError("the function returned nothing; return its result, so that it can be waited for.")
+    if any(_has_nan(leaf) for leaf in leaves):
+        raise MeasureError("the function returned NaN; its time would mean nothing. Check its inputs at this size.")
+    if any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in jax.tree.leaves(args)):
+        raise MeasureError(
+            "fn donates its arguments; return (step, state, rest), so that each call gets the new state."
+        )
+
+
+def _has_nan(leaf: Any) -> bool:
+    if not isinstance(leaf, jax.Array):
+        return isinstance(leaf, float | complex | np.inexact | np.ndarray) and bool(np.isnan(leaf).any())
+    if not jax.numpy.issubdtype(leaf.dtype, jax.numpy.inexact):
+        return False
+    return any(np.isnan(np.asarray(shard.data)).any() for shard in leaf.addressable_shards if shard.replica_id == 0)

@@ -1,0 +1,108 @@
+"""What a measuring process and its parent say to each other: one JSON object a line.
+
+The child speaks in record lines and in the messages below; the parent answers each ``Round`` with one line, so
+that it decodes, writes and syncs while the child waits and nothing of ours runs beside a measurement.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import msgspec
+
+from ..data.schema import Failure, Launch, Plan, Program, Visit
+from ..model.cell import Cell
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a child is asked to do.
+
+    Attributes
+    ----------
+    sweep, launch, number : identifiers, and the launch's place in the sweep (it varies the random order)
+    barred : cells to leave out
+    ends_at : ``time.monotonic()`` (one clock for all processes) after which no round is begun; None: no limit
+    only_compile : stop when everything is compiled and timed once
+    parent : process that must stay alive
+    """
+
+    plan: Plan
+    sweep: str
+    launch: str
+    number: int = 0
+    barred: tuple[Cell, ...] = ()
+    ends_at: float | None = None
+    only_compile: bool = False
+    parent: int = 0
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="step", omit_defaults=True):
+    """Said before anything that may fail: should the child die or hang, this is what it cost."""
+
+    stage: str
+    cell: Cell | None = None
+    program: int | None = None
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ready"):
+    """All programs are compiled: how many, the calls chosen for every visit, and what a round will take."""
+
+    programs: int
+    workloads: int
+    calls: int
+    round_s: float
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="round"):
+    """A round ended; its visits were sent before."""
+
+    round: int
+    complete: bool
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="finished"):
+    """The child is done; without it, its end is a death, whatever its exit code."""
+
+
+Message = Step | Ready | Round | Finished | Launch | Program | Visit | Failure
+
+
+class Channel:
+    """The child's end. A forked copy of the process finds it closed and ends when it tries to speak."""
+
+    def __init__(self, write: int, read: int) -> None:
+        self._write, self._read = write, read
+        self._encoder = msgspec.json.Encoder()
+        self._open = True
+        os.register_at_fork(after_in_child=self._close)
+
+    def send(self, *messages: Message) -> None:
+        """Write messages, each a line."""
+        if not self._open:
+            os._exit(1)
+        data = b"".join(self._encoder.encode(message) + b"\n" for message in messages)
+        while data:
+            data = data[os.write(self._write, data) :]
+
+    def wait(self) -> bool:
+        """Wait for the parent's answer; False when the parent is gone."""
+        return bool(os.read(self._read, 1))
+
+    def _close(self) -> None:
+        self._open = False
+        os.close(self._write)
+
+
+class Decoder:
+    """The parent's end: bytes in any pieces to whole messages."""
+
+    def __init__(self) -> None:
+        self._decoder = msgspec.json.Decoder(Message)
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """Yield the messages that are complete; a piece of a line waits for the rest of it."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            yield self._decoder.decode(line)

@@ -1,0 +1,237 @@
+"""A user's own program: the declaration at its ``build`` function, and finding it by name."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import importlib.util
+import os
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, TypeVar
+
+from ..model.cell import AS_WRITTEN
+from .workload import Build, MeasureError, Workload
+
+_DECLARATION = "__breakeven__"
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """What a user says about a ``build`` function; the fields are those of ``Workload``."""
+
+    path: Literal["strong", "weak"] | None = None
+    unit: str = "elements"
+    local: Build | None = None
+    work: Callable[[float], float] | None = None
+    divides: bool = True
+    name: str = ""
+
+
+def workload(
+    *,
+    path: Literal["strong", "weak"] | None = None,
+    unit: str = "elements",
+    local: Build | None = None,
+    work: Callable[[float], float] | None = None,
+    divides: bool = True,
+    name: str = "",
+) -> Callable[[Function], Function]:
+    """Declare a ``build(mesh, size)`` function; the function itself stays as it is.
+
+    Parameters
+    ----------
+    path : ``strong``: by default ``--sizes`` are global, the work stays the same over counts;
+        ``weak``: they are per device, the work grows with the count
+    unit : what ``size`` counts, for printing
+    local : a ``build`` of the control: the same arguments and work per device, no communication
+    work : work of one device (flops, or bytes) as a function of the local size S / n, where XLA cannot know it
+    divides : whether a global size must divide by the number of devices
+    name : one line for printing
+
+    Examples
+    --------
+    >>> @workload(path="weak", unit="rows")
+    ... def build(mesh, size): ...
+    """
+    if path not in (None, "strong", "weak"):
+        raise MeasureError(f"path must be 'strong' or 'weak', got {path!r}.")
+    declaration = Declaration(path=path, unit=unit, local=local, work=work, divides=divides, name=name)
+
+    def declare(build: Function) -> Function:
+        setattr(build, _DECLARATION, declaration)
+        return build
+
+    return declare
+
+
+def resolve(name: str | Callable[..., Any]) -> Workload:
+    """Find a workload: a built-in's name, ``path/to/file.py:build``, ``package.module:build``, or the function itself.
+
+    A user's file is imported. Where jax is not yet imported, it is kept to the CPU, so that a file which computes
+    at its top does not take an accelerator from the processes that measure.
+
+    Raises
+    ------
+    MeasureError
+        If there is no such workload, file, module or function, or importing it fails (with the user's own frames).
+    """
+    if callable(name):
+        return _of_function(name)
+    target, colon, function = name.rpartition(":")
+    if not colon:
+        return _builtin(name)
+    if not target or not function:
+        raise MeasureError(f"{name!r}: write path/to/file.py:function or package.module:function.")
+    module = _from_file(target) if _is_path(target) else _from_module(target)
+    return _declared(name, _function(module, target, function))
+
+
+def user_frames(error: BaseException) -> tuple[str, ...]:
+    """The traceback's frames in a user's own files, outermost first; the last two of any kind where there is none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, SyntaxError) and error.filename:
+        return (f'File "{error.filename}", line {error.lineno}: {(error.text or "").strip()}',)
+    ours = [frame for frame in frames if is_user_file(frame.filename)] or list(frames)[-2:]
+    return tuple(f'File "{f.filename}", line {f.lineno}, in {f.name}: {f.line}' for f in ours)
+
+
+def is_user_file(filename: str) -> bool:
+    """Whether a file is neither Python's, nor an installed library's, nor ours."""
+    if filename.startswith("<"):
+        return False
+    folder = os.path.realpath(filename)
+    return not any(folder.startswith(root + os.sep) for root in _NOT_THE_USERS)
+
+
+def with_frames(message: str, error: BaseException) -> str:
+    """``message``, the user's frames and the error itself, one below the other."""
+    lines = [message, *(f"  {frame}" for frame in user_frames(error)), f"{type(error).__name__}: {error}"]
+    return "\n".join(lines)
+
+
+_NOT_THE_USERS = tuple(
+    {
+        os.path.realpath(path)
+        for path in (
+            *(sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")),
+            str(Path(__file__).parent),
+        )
+    }
+)
+
+
+def _builtin(name: str) -> Workload:
+    from . import workloads
+
+    if name in (names := workloads.names()):
+        return workloads.builtin(name)
+    if name.endswith(".py"):
+        raise MeasureError(f"{name!r}: name the function too, as in {name}:build.")
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise MeasureError(
+        f"unknown workload {name!r}.{hint} Built in: {', '.join(names)}. Your own: path/to/file.py:function."
+    )
+
+
+def _is_path(target: str) -> bool:
+    return target.endswith(".py") or os.sep in target
+
+
+def _from_file(target: str) -> ModuleType:
+    path = Path(target).expanduser()
+    if not path.is_file():
+        raise MeasureError(f"{target}: no such file.")
+    specification = importlib.util.spec_from_file_location(f"breakeven_user_{path.stem}", path.resolve())
+    if specification is None or specification.loader is None:
+        raise MeasureError(f"{target}: not a Python file.")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[module.__name__] = module  # dataclasses and pickling look the module up
+    with _imports(target, path.resolve().parent):
+        specification.loader.exec_module(module)
+    return module
+
+
+def _from_module(target: str) -> ModuleType:
+    with _imports(target, Path.cwd()):
+        try:
+            return importlib.import_module(target)
+        except ModuleNotFoundError as error:
+            # A module that the user's own module misses is the user's error, and shown with its frames.
+            if error.name is None or not (target == error.name or target.startswith(error.name + ".")):
+                raise
+            raise MeasureError(f"{target}: no such module (looked in {Path.cwd()} and the installed ones).") from None
+
+
+@contextlib.contextmanager
+def _imports(target: str, folder: Path) -> Iterator[None]:
+    """Import as ``python file.py`` would: neighbours can be imported. What the file prints goes to stderr."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    keeps_platform = "jax" in sys.modules
+    before = os.environ.get("JAX_PLATFORMS")
+    if not keeps_platform:
+        os.environ["JAX_PLATFORMS"] = "cpu"
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except MeasureError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise MeasureError(with_frames(f"{target}: importing it failed.", error)) from error
+    finally:
+        if not keeps_platform:
+            _restore("JAX_PLATFORMS", before)
+
+
+def _restore(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+def _function(module: ModuleType, target: str, name: str) -> Callable[..., Any]:
+    found = getattr(module, name, None)
+    if callable(found):
+        return found
+    own = [
+        key
+        for key, value in vars(module).items()
+        if callable(value) and not key.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+    has = f"it has {', '.join(own)}" if own else "it has none"
+    raise MeasureError(f"{target}: no function {name!r} in it; {has}.")
+
+
+def _declared(name: str, build: Callable[..., Any]) -> Workload:
+    said: Declaration = getattr(build, _DECLARATION, Declaration())
+    return Workload(
+        name=name,
+        builds={AS_WRITTEN: build},
+        path=said.path,
+        unit=said.unit,
+        local=said.local,
+        work=said.work,
+        divides=said.divides,
+        summary=said.name,
+    )
+
+
+def _of_function(build: Callable[..., Any]) -> Workload:
+    """A function object, by the name under which another process finds it."""
+    qualified, code = getattr(build, "__qualname__", "<unnamed>"), getattr(build, "__code__", None)
+    filename = getattr(code, "co_filename", "<unknown>")
+    if code is None or not qualified.isidentifier() or not Path(filename).is_file():
+        raise MeasureError(
+            f"{qualified}: fresh processes measure and must find the function: define it at the top level of a file."
+        )
+    return _declared(f"{filename}:{qualified}", build)

@@ -1,0 +1,262 @@
+"""Whole sweeps: real launches into a record, and whatever may end them."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import msgspec
+import pytest
+from breakeven.data import store
+from breakeven.measure import sweep
+from breakeven.measure.workload import MeasureError
+from breakeven.model.cell import Cell
+
+
+def cell(num_devices):
+    return Cell(role="workload", strategy="as-written", num_devices=num_devices, size=8 * num_devices)
+
+
+def complete(path):
+    return sweep.complete_launches(store.read(path))
+
+
+def test_a_sweep_is_a_record_of_complete_launches(user_file, plan_of, tmp_path):
+    plan, heard = plan_of(user_file(), controls=True, probes=True), []
+    path = sweep.run(plan, tmp_path / "new" / "sweep.jsonl", on_progress=heard.append)
+    record = store.read(path)
+    assert [s.plan for s in record.sweeps] == [plan]
+    assert len(record.launches) == len({launch.pid for launch in record.launches}) == 2
+    assert sweep.complete_launches(record) == 2
+    assert record.failures == ()
+    assert len(record.visits) == 2 * 2 * 12
+    assert [(p.launch, p.round) for p in heard if p.what == "measuring"] == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert any("compile workload/as-written on 2 devices" in p.what for p in heard)
+
+
+def test_a_finished_sweep_is_left_as_it_is(user_file, plan_of, tmp_path):
+    plan, path = plan_of(user_file(), launches=1), tmp_path / "sweep.jsonl"
+    before = sweep.run(plan, path).read_bytes()
+    assert sweep.run(plan, path).read_bytes() == before
+
+
+def test_another_plan_in_the_file_is_named(user_file, plan_of, tmp_path):
+    name, path = user_file(), tmp_path / "sweep.jsonl"
+    before = sweep.run(plan_of(name, launches=1), path).read_bytes()
+    with pytest.raises(MeasureError, match=r"another plan; they differ in launches \(1 there, 3 now\), seed \(0 there"):
+        sweep.run(plan_of(name, launches=3, seed=1), path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_record_is_not_touched(user_file, plan_of, tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("my notes\n")
+    with pytest.raises(store.RecordError, match="not a breakeven record"):
+        sweep.run(plan_of(user_file()), path)
+    assert path.read_text() == "my notes\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "raise RuntimeError('theirs')",
+            r"(?s)measured \(workload.*line \d+, in build.*RuntimeError: theirs",
+        ),
+        ("return None", "build returned nothing"),
+        ("return (lambda x, v: x * np.nan), placed(mesh, size)", "the function returned NaN"),
+        ("sys.exit('bye')", "SystemExit: bye"),
+    ],
+)
+def test_a_users_mistake_writes_nothing(user_file, plan_of, tmp_path, body, message):
+    path = tmp_path / "sweep.jsonl"
+    with pytest.raises(MeasureError, match=message):
+        sweep.run(plan_of(user_file(f"def build(mesh, size):\n    {body}\n")), path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"devices": (1, 3)}, "asked for 3 devices, but JAX found 2"),
+        ({"platform": "gpu"}, "asked for gpu, but JAX found cpu"),
+        ({"strategies": ("pmap",)}, "no strategy 'pmap' in .*mine.py:build; it has as-written"),
+    ],
+)
+def test_a_plan_that_cannot_be_run_here_writes_nothing(user_file, plan_of, tmp_path, wrong, message):
+    path = tmp_path / "sweep.jsonl"
+    with pytest.raises(MeasureError, match=message):
+        sweep.run(plan_of(user_file(), **wrong), path)
+    assert not path.exists()
+
+
+def test_a_workload_that_kills_every_process_writes_nothing_and_stops(user_file, plan_of, tmp_path):
+    path = tmp_path / "sweep.jsonl"
+    name = user_file("def build(mesh, size):\n    os.abort()\n")
+    with pytest.raises(MeasureError, match=r"(?s)cannot be measured|4 launches failed, giving up.*SIGABRT"):
+        sweep.run(plan_of(name), path)
+    assert not path.exists()
+
+
+def test_a_cell_that_aborts_is_barred_and_the_rest_is_measured(user_file, plan_of, tmp_path):
+    name = user_file(
+        """
+        calls = [0]
+
+        def aborts(x):
+            calls[0] += 1
+            if calls[0] > 12:
+                os.abort()
+            return x
+
+        def build(mesh, size):
+            rows, v = placed(mesh, size)
+            if mesh.size == 1:
+                return mean, (rows, v)
+            shape = jax.ShapeDtypeStruct((), jnp.float32)
+            return (lambda x, v: jax.pure_callback(aborts, shape, mean(x, v))), (rows, v)
+        """
+    )
+    path = sweep.run(plan_of(name, queued_calls=0, rounds=4), tmp_path / "sweep.jsonl")
+    record = store.read(path)
+    died = [f for f in record.failures if f.error == "Died"]
+    assert [(f.stage, f.cell) for f in died] == [("visit", cell(2))] * 2
+    assert "SIGABRT" in died[0].message
+    # Both died after a round without that cell's death, so both are used, and nothing had to be replaced.
+    assert sweep.complete_launches(record) == len(record.launches) == 2
+    measured = {p.launch for p in record.programs if p.cell == cell(1)}
+    assert {launch.launch for launch in record.launches} == measured
+
+
+def test_a_cell_that_hangs_costs_its_time_and_is_barred(user_file, plan_of, tmp_path):
+    name = user_file(
+        """
+        def build(mesh, size):
+            if mesh.size == 2:
+                time.sleep(600)
+            return mean, placed(mesh, size)
+        """
+    )
+    path = sweep.run(plan_of(name, step_timeout_s=6.0, launches=1), tmp_path / "sweep.jsonl")
+    record = store.read(path)
+    assert [(f.stage, f.error, f.cell) for f in record.failures] == [("build", "Hung", cell(2))] * 2
+    assert sweep.complete_launches(record) == 1
+
+
+def test_a_cell_that_raises_is_barred_and_the_rest_is_measured(user_file, plan_of, tmp_path):
+    name = user_file(
+        """
+        def build(mesh, size):
+            if mesh.size == 2:
+                raise OSError("no data for two")
+            return mean, placed(mesh, size)
+        """
+    )
+    record = store.read(sweep.run(plan_of(name, launches=3), tmp_path / "sweep.jsonl"))
+    # The third launch does not try it again.
+    assert [(f.error, f.cell) for f in record.failures] == [("OSError", cell(2))] * 2
+    assert sweep.complete_launches(record) == 3
+
+
+def test_a_budget_is_kept(user_file, plan_of, tmp_path):
+    plan = plan_of(user_file(), budget_s=12.0, rounds=None, calls=None)
+    start = time.monotonic()
+    path = sweep.run(plan, tmp_path / "sweep.jsonl")
+    # Two launches of this need a second or two each; the rest of the time is room for a busy machine.
+    assert time.monotonic() - start < 14.0
+    assert complete(path) == 2
+
+
+SWEEP = """
+import sys, msgspec
+from breakeven.data.schema import Plan
+from breakeven.measure import sweep
+plan = msgspec.json.decode(sys.argv[1], type=Plan)
+print("started", flush=True)
+try:
+    sweep.run(plan, sys.argv[2], on_progress=lambda p: print(p.what, flush=True))
+except sweep.Interrupted as interruption:
+    print(interruption, flush=True)
+    sys.exit(130)
+"""
+
+
+def start(plan, path):
+    return subprocess.Popen(
+        [sys.executable, "-c", SWEEP, msgspec.json.encode(plan).decode(), str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+
+
+def read_until(process, what):
+    assert process.stdout is not None
+    for line in process.stdout:
+        if what in line:
+            return line
+    raise AssertionError(f"{what!r} was never said")
+
+
+def test_ctrl_c_closes_the_record_and_the_same_plan_goes_on(user_file, plan_of, tmp_path):
+    plan, path = plan_of(user_file(), rounds=60, launches=2), tmp_path / "sweep.jsonl"
+    with start(plan, path) as process:
+        read_until(process, "measuring")
+        os.killpg(process.pid, signal.SIGINT)
+        said = read_until(process, "interrupted")
+    assert said == f"interrupted: {path} holds 1 of 2 launches; the same command goes on.\n"
+    assert process.returncode == 130
+    first = store.read(path)
+    assert sweep.complete_launches(first) == 1
+    sweep.run(plan, path)
+    record = store.read(path)
+    assert sweep.complete_launches(record) == 2
+    assert record.visits[: len(first.visits)] == first.visits
+    assert len(record.launches) == 2
+
+
+def test_ctrl_c_before_anything_is_measured_writes_nothing(user_file, plan_of, tmp_path):
+    path = tmp_path / "sweep.jsonl"
+    with start(plan_of(user_file()), path) as process:
+        read_until(process, "starting a process")
+        os.killpg(process.pid, signal.SIGINT)
+        assert "nothing was written" in read_until(process, "interrupted")
+    assert process.returncode == 130
+    assert not path.exists()
+
+
+@pytest.mark.filterwarnings("ignore:.*the last line was cut while being written")
+def test_a_sweep_killed_at_any_moment_goes_on(user_file, plan_of, tmp_path):
+    """SIGKILL at seeded random moments: nothing that was complete is lost, and the plan is fulfilled in the end."""
+    plan, path = plan_of(user_file(), rounds=40, launches=4, calls=8), tmp_path / "sweep.jsonl"
+    moments, before = random.Random(1), ()
+    for _ in range(4):
+        with start(plan, path) as process:
+            read_until(process, "started")
+            time.sleep(moments.uniform(0.3, 2.5))
+            process.kill()
+        if path.exists():
+            visits = store.read(path).visits
+            assert visits[: len(before)] == before
+            before = visits
+    sweep.run(plan, path)
+    record = store.read(path)
+    assert record.visits[: len(before)] == before
+    assert sweep.complete_launches(record) == 4
+    assert len({s.sweep for s in record.sweeps}) == 1
+
+
+def test_a_cut_last_line_is_ended_and_the_sweep_goes_on(user_file, plan_of, tmp_path):
+    name, path = user_file(), tmp_path / "sweep.jsonl"
+    plan = plan_of(name, launches=2)
+    sweep.run(plan, path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    second = store.read(path).launches[1].launch.encode()
+    upto = next(i for i, line in enumerate(lines) if second in line and b'"kind":"visit"' in line)
+    path.write_bytes(b"".join(lines[:upto]) + lines[upto][:40])
+    with pytest.warns(UserWarning, match="last line was cut"):
+        sweep.run(plan, path)
+    assert complete(path) == 2
+    assert len(store.read(path).launches) == 3
