@@ -1,0 +1,1 @@
+"""From the table to estimates, intervals, tests, crossover and optimum."""

@@ -1,0 +1,206 @@
+"""What the fits read: one time per (cell, launch), with the facts of the programs beside it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data.rounds import TimedVisit, select_sweeps, timed_visits
+from ..data.schema import Failure, Plan
+from ..data.store import Record, RecordError
+from ..model.cell import Cell
+from ..model.program import ProgramFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchTable:
+    """Times of C cells in G launches.
+
+    Every complete round holds every cell, so the difference of two rows is the mean of the differences paired by
+    launch and round.
+
+    Attributes
+    ----------
+    plan : what was asked for
+    cells : C cells, in printing order
+    latency_s : ndarray, shape (C, G), seconds
+        Mean over complete rounds of the visit medians. Where ``replicated`` is False: shape (C, 1), the mean over
+        the replicates of a cell.
+    replicated : whether the columns are launches (the unit of replication); False for foreign data without launches
+    facts : of a cell's program, where known
+    controls : where a control came from (``hand-written``, ``user``, ``automatic``)
+    rounds_s : per launch, shape (C, rounds): the visit medians behind ``latency_s``
+    queued_s : shape (C, G), seconds per call when calls are queued; NaN where not measured
+    visible_devices, cores : of the processes that measured; None where not said
+    refused : reason why there is no local control, or None
+    failures : lines of the record
+    excluded_launches : launches without one complete round
+    """
+
+    plan: Plan
+    cells: tuple[Cell, ...]
+    latency_s: np.ndarray
+    replicated: bool = True
+    facts: Mapping[Cell, ProgramFacts | None] = field(default_factory=dict)
+    controls: Mapping[Cell, str] = field(default_factory=dict)
+    rounds_s: tuple[np.ndarray, ...] = ()
+    queued_s: np.ndarray | None = None
+    visible_devices: int | None = None
+    cores: int | None = None
+    platform: str | None = None
+    refused: str | None = None
+    failures: tuple[Failure, ...] = ()
+    excluded_launches: int = 0
+    synthetic: bool = False
+    foreign: bool = False
+    source: str = "<memory>"
+
+    @property
+    def num_launches(self) -> int:
+        """G; 1 where nothing was replicated."""
+        return self.latency_s.shape[1]
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Strategies of the workload, in the plan's order."""
+        present = {cell.strategy for cell in self.cells if cell.role == "workload"}
+        return tuple(s for s in self.plan.strategies if s in present) or tuple(sorted(present))
+
+    def row(self, cell: Cell) -> np.ndarray | None:
+        """Times of one cell, shape (G,), seconds; None where it was not measured."""
+        index = self._index.get(cell)
+        return None if index is None else self.latency_s[index]
+
+    def time(self, role: str, strategy: str, num_devices: int, size: int) -> np.ndarray | None:
+        """Times of a workload, local, null or replay cell at global size S, shape (G,); None where not measured."""
+        return self.row(Cell(role=role, strategy=strategy, num_devices=num_devices, size=size))
+
+    def devices(self, role: str = "workload", strategy: str | None = None) -> tuple[int, ...]:
+        """Measured counts of a role (all strategies unless one is named), ascending."""
+        return tuple(sorted({c.num_devices for c in self.select(role, strategy)}))
+
+    def sizes(self, role: str = "workload", strategy: str | None = None) -> tuple[int, ...]:
+        """Measured entries of the plan's size axis, ascending: global on the strong path, per device on the weak."""
+        return tuple(sorted({self.axis_size(c) for c in self.select(role, strategy)}))
+
+    def axis_size(self, cell: Cell) -> int:
+        """The cell's place on the plan's size axis: S on the strong path, S / n on the weak one."""
+        return cell.size // cell.num_devices if self.plan.path == "weak" else cell.size
+
+    def select(self, role: str, strategy: str | None = None) -> tuple[Cell, ...]:
+        """Cells of a role (and strategy), in printing order."""
+        return tuple(c for c in self.cells if c.role == role and strategy in (None, c.strategy))
+
+    def take(self, launches: np.ndarray) -> LaunchTable:
+        """The same table with only the launches at these indices."""
+        return replace(
+            self,
+            latency_s=self.latency_s[:, launches],
+            rounds_s=tuple(self.rounds_s[i] for i in launches) if self.rounds_s else (),
+            queued_s=None if self.queued_s is None else self.queued_s[:, launches],
+        )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_index", {cell: i for i, cell in enumerate(self.cells)})
+
+    _index: dict[Cell, int] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+
+def from_record(record: Record) -> LaunchTable:
+    """Summarise a record.
+
+    Raises
+    ------
+    RecordError
+        If sweeps that differ are in one file, if nothing was measured, or if a time is not positive.
+    """
+    sweep = select_sweeps(record)
+    visits = timed_visits(record)
+    bad = [v for v in visits if not v.latency_s > 0]
+    if bad:
+        raise RecordError(
+            f"{record.source}: {len(bad)} of {len(visits)} times are zero or negative (first: {bad[0].cell}); "
+            "a latency must be positive."
+        )
+    complete = [v for v in visits if v.complete]
+    if not complete:
+        raise RecordError(
+            f"{record.source}: no launch has a complete round over all cells; measure again with a larger --budget."
+        )
+    cells = tuple(sorted({v.cell for v in complete}, key=lambda cell: cell.sort_key))
+    replicated = not sweep.foreign or _launches_are_complete(complete, len(cells))
+    blocks = _blocks(complete, cells, replicated)
+    queued = np.column_stack([_mean(block.queued_s) for block in blocks])
+    first_launch = record.launches[0] if record.launches else None
+    return LaunchTable(
+        plan=sweep.plan,
+        cells=cells,
+        latency_s=np.column_stack([_mean(block.latency_s) for block in blocks]),
+        replicated=replicated,
+        facts={p.cell: p.facts for p in record.programs},
+        controls={p.cell: p.control for p in record.programs if p.control},
+        rounds_s=tuple(block.latency_s for block in blocks) if replicated else (),
+        queued_s=None if np.isnan(queued).all() else queued,
+        visible_devices=first_launch.visible_devices if first_launch else None,
+        cores=min((x.cores for x in record.launches if x.cores is not None), default=None),
+        platform=first_launch.platform if first_launch else None,
+        refused=next((f.message for f in record.failures if f.stage == "control"), None),
+        failures=record.failures,
+        excluded_launches=0 if sweep.foreign else len(record.launches) - len(blocks),
+        synthetic=any(s.synthetic for s in record.sweeps),
+        foreign=sweep.foreign,
+        source=record.source,
+    )
+
+
+class _Block(NamedTuple):
+    """Visits of one launch, each array of shape (C, rounds); NaN where a cell was not visited."""
+
+    latency_s: np.ndarray
+    queued_s: np.ndarray
+
+
+def _blocks(visits: Sequence[TimedVisit], cells: Sequence[Cell], replicated: bool) -> list[_Block]:
+    """One block a launch, in file order; all visits in one where there are no launches, each a round of its own."""
+    row = {cell: i for i, cell in enumerate(cells)}
+    groups: dict[tuple[str, str] | None, list[TimedVisit]] = defaultdict(list)
+    for v in visits:
+        groups[(v.visit.sweep, v.visit.launch) if replicated else None].append(v)
+    blocks = []
+    for group in groups.values():
+        columns: dict[tuple[Cell, int], list[TimedVisit]] = defaultdict(list)
+        if replicated:
+            number = {r: i for i, r in enumerate(dict.fromkeys(v.visit.round for v in group))}
+            for v in group:
+                columns[v.cell, number[v.visit.round]].append(v)
+        else:
+            times = Counter[Cell]()
+            for v in group:
+                columns[v.cell, times[v.cell]].append(v)
+                times[v.cell] += 1
+        shape = len(cells), 1 + max(column for _, column in columns)
+        block = _Block(np.full(shape, np.nan), np.full(shape, np.nan))
+        for (cell, column), found in columns.items():
+            block.latency_s[row[cell], column] = sum(v.latency_s for v in found) / len(found)
+            block.queued_s[row[cell], column] = sum(v.queued_s for v in found) / len(found)
+        blocks.append(block)
+    return blocks
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Mean over rounds, shape (C,), of those that are there; NaN where there is none."""
+    there = ~np.isnan(values)
+    count = there.sum(axis=1)
+    return np.where(count > 0, np.where(there, values, 0.0).sum(axis=1) / np.maximum(count, 1), np.nan)
+
+
+def _launches_are_complete(visits: Sequence[TimedVisit], num_cells: int) -> bool:
+    """Whether foreign data name at least two launches and each of them measured every cell."""
+    seen: dict[str, set[Cell]] = defaultdict(set)
+    for v in visits:
+        seen[v.visit.launch].add(v.cell)
+    return len(seen) > 1 and all(len(cells) == num_cells for cells in seen.values())

@@ -1,0 +1,229 @@
+"""Everything the data say about one strategy, assembled from the fits into one ``Answer``."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from ..model.cell import Cell
+from .answer import Answer, Curve, Estimate, Optimum
+from .attribution import counts_at, parts
+from .breakeven import break_even
+from .collective_cost import collective_costs
+from .collectives_only import collectives_only
+from .communication import communication_bound
+from .growth import growth_step, headline_growth
+from .input_transfer import input_transfers
+from .intervals import MIN_LAUNCHES, log_t_estimate
+from .launches import LaunchTable
+from .lawfit import LawFits, fit_laws
+from .objective import Objective
+from .optimum import optimum
+from .predictions import predictions
+from .verdict import shared_resource, verdict
+from .weak import weak_efficiency
+
+
+class QuestionError(ValueError):
+    """Something was asked for that was not measured; the message says what was."""
+
+
+def answer(
+    table: LaunchTable,
+    *,
+    strategy: str | None = None,
+    size: int | None = None,
+    objective: Objective | None = None,
+    reference: int | None = None,
+    max_devices: int | None = None,
+    tolerance: float = 0.05,
+    confidence: float = 0.95,
+    margin: float = 0.10,
+    seed: int = 0,
+) -> Answer:
+    """Fit a table and answer every question about one strategy.
+
+    Parameters
+    ----------
+    table : LaunchTable
+    strategy : default: the plan's first
+    size : headline entry of the plan's size axis (S, or per device on the weak path); default: the largest measured
+    objective : ``time`` or ``throughput``; default: the plan's
+    reference : count n0 that others are compared with; default: the smallest measured
+    max_devices : largest count asked for; default: the largest measured
+    tolerance : share above the least cost that ``optimal_devices.within_tolerance`` may have
+    confidence : of every interval and set
+    margin : held-out error below which a law is adequate
+    seed : of the resampling
+
+    Raises
+    ------
+    QuestionError
+        If the strategy, size or reference count was not measured, or ``max_devices`` lies below the reference.
+    """
+    if not table.strategies:
+        return collectives_only(
+            table,
+            interval_method=_interval_method(table),
+            tolerance=tolerance,
+            confidence=confidence,
+            margin=margin,
+        )
+    strategy, size = _check_place(table, strategy, size)
+    counts = table.devices("workload", strategy)
+    reference = _check_reference(counts, reference)
+    largest = _check_largest(counts, reference, max_devices)
+    objective = objective or cast("Objective", table.plan.objective)
+    fits = fit_laws(table, strategy, confidence=confidence, margin=margin)
+    costs = {"objective": objective, "reference": reference, "max_devices": max_devices}
+    bounds = {"reference": reference, "largest": largest, "fits": fits, "confidence": confidence}
+    decision = verdict(table, strategy, size=size, objective=objective, **bounds)
+    growth = headline_growth(table, strategy, size, **bounds)
+    sizes = table.sizes("workload", strategy)
+    best = {
+        s: optimum(table, strategy, fits, axis_size=s, tolerance=tolerance, confidence=confidence, seed=seed, **costs)
+        for s in sizes
+    }
+    facts = table.facts.get(_workload_cell(table, strategy, largest, size))
+    return Answer(
+        workload=table.plan.workload,
+        strategy=strategy,
+        unit=table.plan.unit,
+        objective=objective,
+        path=cast("str", table.plan.path),  # pyright: ignore[reportArgumentType]
+        reference_devices=reference,
+        largest_devices=largest,
+        devices=counts,
+        sizes=sizes,
+        size=size,
+        confidence=confidence,
+        interval_method=_interval_method(table),
+        num_launches=table.num_launches if table.replicated else None,
+        num_rounds=sum(block.shape[1] for block in table.rounds_s) or None,
+        visible_devices=table.visible_devices,
+        cores=table.cores,
+        platform=table.platform,
+        shared_resource=decision.shared_resource,
+        synthetic=table.synthetic,
+        verdict=decision.verdict,
+        verdict_reason=decision.reason,
+        confounded_with=decision.confounded_with,
+        collectives=None if facts is None else facts.collectives,
+        growth={} if growth is None else growth.shares,
+        growth_range=growth,
+        growth_step=growth_step(table, strategy, size, fits=fits, confidence=confidence),
+        causes={
+            n: parts(table, strategy, n, size, fits=fits, confidence=confidence)
+            for n in counts_at(table, strategy, size, largest=largest)
+        },
+        input_transfer=input_transfers(table, size=size, largest=largest, confidence=confidence),
+        collective_cost=collective_costs(table, strategy, size, largest=largest, confidence=confidence),
+        communication_bound=communication_bound(table, strategy, size=size, **bounds),
+        optimal_devices=best[size],
+        optimal_by_size=best,
+        break_even=break_even(table, strategy, fits, axis_size=size, confidence=confidence, **costs),
+        weak_efficiency=weak_efficiency(table, strategy, reference=reference, confidence=confidence),
+        parameters=dict(fits.parameters),
+        laws=tuple(fits.reports),
+        predictions=predictions(table, strategy, fits, confidence=confidence, **costs),
+        curves=_curves(table, confidence),
+        warnings=_warnings(table, strategy, fits, largest, best[size]),
+    )
+
+
+def _check_place(table: LaunchTable, strategy: str | None, size: int | None) -> tuple[str, int]:
+    strategies = table.strategies
+    strategy = strategy or strategies[0]
+    if strategy not in strategies:
+        raise QuestionError(f"strategy {strategy!r} was not measured; measured: {', '.join(strategies)}.")
+    sizes = table.sizes("workload", strategy)
+    size = sizes[-1] if size is None else size
+    if size not in sizes:
+        raise QuestionError(f"size {size} was not measured; measured: {', '.join(map(str, sizes))}.")
+    return strategy, size
+
+
+def _check_reference(counts: tuple[int, ...], reference: int | None) -> int:
+    if reference is None:
+        return counts[0]
+    if reference not in counts:
+        raise QuestionError(f"reference {reference} was not measured; measured: {', '.join(map(str, counts))}.")
+    return reference
+
+
+def _check_largest(counts: tuple[int, ...], reference: int, max_devices: int | None) -> int:
+    """The largest measured count up to ``max_devices``: what was not measured has no causes."""
+    if max_devices is None:
+        return counts[-1]
+    if max_devices < reference:
+        raise QuestionError(f"max_devices {max_devices} lies below the reference count {reference}.")
+    return max(n for n in counts if n <= max_devices)
+
+
+def _interval_method(table: LaunchTable) -> str:
+    if not table.replicated:
+        return "residuals, replication unknown"
+    if table.num_launches < MIN_LAUNCHES:
+        return "none: fewer than three launches"
+    return f"Student t over {table.num_launches} launches"
+
+
+def _workload_cell(table: LaunchTable, strategy: str, num_devices: int, axis_size: int) -> Cell:
+    size = table.plan.global_size(num_devices, axis_size)
+    return Cell(role="workload", strategy=strategy, num_devices=num_devices, size=size)
+
+
+def _curves(table: LaunchTable, confidence: float) -> tuple[Curve, ...]:
+    """Measured times of every strategy and control of the workload, by size."""
+    found = []
+    for role in ("workload", "local", "null"):
+        for strategy in sorted({cell.strategy for cell in table.select(role)}):
+            for size in table.sizes(role, strategy):
+                rows = {
+                    c.num_devices: table.latency_s[i]
+                    for i, c in enumerate(table.cells)
+                    if c.role == role and c.strategy == strategy and table.axis_size(c) == size
+                }
+                counts = tuple(sorted(rows))
+                found.append(
+                    Curve(
+                        strategy=strategy,
+                        role=role,
+                        size=size,
+                        num_devices=counts,
+                        latency_s=tuple(_mean(table, rows[n], confidence) for n in counts),
+                    )
+                )
+    return tuple(found)
+
+
+def _mean(table: LaunchTable, times: np.ndarray, confidence: float) -> Estimate:
+    if not table.replicated:
+        return Estimate(estimate=float(times.mean()), reason="replication unknown")
+    return log_t_estimate(times, confidence)
+
+
+def _warnings(table: LaunchTable, strategy: str, fits: LawFits, largest: int, best: Optimum) -> tuple[str, ...]:
+    """What a reader must know beside the numbers, most important first."""
+    found = []
+    if table.synthetic:
+        found.append("synthetic data: made by the simulator, not measured")
+    if shared_resource(table, strategy, largest=largest):
+        found.append(
+            f"{table.visible_devices} host devices share {table.cores} cores: times beyond the measured counts are not "
+            "predicted"
+        )
+    if table.replicated and table.num_launches < MIN_LAUNCHES:
+        found.append(f"{table.num_launches} complete launches: no intervals; measure at least {MIN_LAUNCHES}")
+    if table.refused:
+        found.append(f"no local control: {table.refused}")
+    if table.excluded_launches:
+        found.append(f"{table.excluded_launches} launches without a complete round are left out")
+    lost = {str(f.cell) for f in table.failures if f.cell is not None and f.stage in ("visit", "compile", "build")}
+    found += [f"failed while measuring: {cell}" for cell in sorted(lost)]
+    if not fits.kept:
+        found.append("no law of the menu predicts held-out cells well enough: predictions are the trend's")
+    if best.at_upper_end and best.outcome == "found" and not shared_resource(table, strategy, largest=largest):
+        found.append("the optimum is the largest count asked for: the best may lie beyond it")
+    return tuple(found)
