@@ -1,0 +1,1 @@
+"""Parses, calls, prints: the only room with print and exit codes."""

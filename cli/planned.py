@@ -1,0 +1,89 @@
+"""From the options of ``measure``, ``study`` and ``inspect`` to a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from . import options
+from .output import bad_argument
+
+if TYPE_CHECKING:
+    from ..data.schema import Plan
+    from ..measure.devices import Devices
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What a user asked to be measured, as the command line gave it; None leaves the choice to the workload."""
+
+    workload: str
+    devices: str | None = None
+    sizes: str | None = None
+    sizes_per_device: str | None = None
+    strategies: str | None = None
+    launches: int = 6
+    budget: str | None = None
+    calls: int | None = None
+    warmups: int = 2
+    controls: bool = True
+    probes: bool = True
+    platform: str | None = None
+    objective: str | None = None
+    seed: int = 0
+    timeout: str = "120s"
+
+
+def plan_of(wish: Wish) -> Plan:
+    """Check a wish and turn it into a plan.
+
+    Raises
+    ------
+    MeasureError
+        If the workload is unknown or cannot be measured as wished.
+    """
+    options.one_of("--platform", wish.platform, ("cpu", "gpu", "tpu"))
+    options.one_of("--objective", wish.objective, ("time", "throughput"))
+    if wish.sizes is not None and wish.sizes_per_device is not None:
+        bad_argument("--sizes", "give global sizes (strong scaling) or --sizes-per-device (weak scaling), not both.")
+    devices = None if wish.devices is None else options.device_counts("--devices", wish.devices)
+    budget_s = None if wish.budget is None else options.seconds("--budget", wish.budget)
+    step_timeout_s = options.seconds("--timeout", wish.timeout)
+    from ..measure.planning import make_plan, parse_sizes
+    from ..measure.userfile import resolve
+
+    workload = resolve(wish.workload)
+    global_sizes = per_device = None
+    if wish.sizes is not None:
+        global_sizes = parse_sizes(wish.sizes, devices or workload.devices, divides=workload.divides)
+    if wish.sizes_per_device is not None:
+        per_device = parse_sizes(wish.sizes_per_device)
+    return make_plan(
+        workload,
+        devices=devices,
+        sizes=global_sizes,
+        sizes_per_device=per_device,
+        strategies=None if wish.strategies is None else options.names("--strategies", wish.strategies),
+        launches=wish.launches,
+        budget_s=budget_s,
+        calls=wish.calls,
+        warmups=wish.warmups,
+        controls=wish.controls,
+        probes=wish.probes,
+        objective=wish.objective,
+        seed=wish.seed,
+        step_timeout_s=step_timeout_s,
+        available=_available(wish.platform),
+    )
+
+
+def _available(platform: str | None) -> Devices:
+    """What there is to measure on; the CPU is always there, any other platform only when JAX finds it."""
+    from ..measure.devices import Devices, detect
+
+    if platform == "cpu":
+        return Devices(platform="cpu", count=1, kind="cpu")
+    found = detect()
+    if platform is not None and found.platform != platform:
+        bad_argument("--platform", f"JAX finds no {platform} here, but {found.platform} ({found.kind}).")
+    return found

@@ -1,0 +1,88 @@
+"""What the texts of all answers share: the heading, sizes in words, held-out errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..fit.answer import Answer
+from . import units
+from .text import sentence
+
+
+def size_text(answer: Answer, size: float) -> str:
+    """A size on the plan's axis in words: ``1,024 rows``, ``100 rows per device``."""
+    return units.size_text(size, answer.unit, per_device=answer.path == "weak")
+
+
+def heading(answer: Answer) -> str:
+    """Which program, where, how often, and how the intervals come about.
+
+    The first line says so where the devices are simulated on fewer cores.
+    """
+    lines = []
+    if answer.shared_resource:
+        lines.append(shared_cores(answer))
+    where = units.joined(answer.devices)
+    sizes = _sizes(answer)
+    lines.append(f"{answer.workload} ({answer.strategy}) on {where} devices, {sizes}")
+    lines.append(_replication(answer))
+    return "\n".join(sentence(line) for line in lines)
+
+
+def shared_cores(answer: Answer) -> str:
+    """``your 8 devices share 2 cores ...``."""
+    simulated = answer.visible_devices or answer.largest_devices
+    cores = "the host's cores" if answer.cores is None else f"{answer.cores} core{'s' if answer.cores != 1 else ''}"
+    return f"your {simulated} devices share {cores}: adding devices here adds no hardware"
+
+
+def _sizes(answer: Answer) -> str:
+    per_device = answer.path == "weak"
+    *others, last = answer.sizes
+    if len(answer.sizes) > 4:
+        return f"{len(answer.sizes)} sizes from {size_cell(answer, others[0])} to {size_text(answer, last)}"
+    end = units.size_text(last, answer.unit, per_device=per_device)
+    return units.joined([*(size_cell(answer, size) for size in others), end])
+
+
+def _replication(answer: Answer) -> str:
+    parts = []
+    if answer.num_launches:
+        parts.append(f"{answer.num_launches} launch{'es' if answer.num_launches != 1 else ''}")
+    if answer.num_rounds:
+        parts.append(f"{answer.num_rounds} rounds")
+    if answer.platform:
+        parts.append(answer.platform)
+    parts.append(f"intervals {100 * answer.confidence:g} %, {answer.interval_method}")
+    if answer.synthetic:
+        parts.append("simulated, not measured")
+    return ", ".join(parts)
+
+
+def objective_text(answer: Answer) -> str:
+    """Which question is answered: the objective and the reference count."""
+    cost = "time per unit of work, T(n, n s) / n" if answer.objective == "throughput" else "time per call, T(n, S)"
+    return f"objective: {answer.objective} ({cost}), against {units.devices(answer.reference_devices)}"
+
+
+def size_header(answer: Answer) -> str:
+    """Header of a column of sizes."""
+    unit = "size" if answer.unit in units.BYTES else answer.unit
+    return f"{unit} per device" if answer.path == "weak" else unit
+
+
+def size_cell(answer: Answer, size: float) -> str:
+    """A size under ``size_header``."""
+    return units.size_text(size, answer.unit if answer.unit in units.BYTES else "", per_device=False).strip()
+
+
+def grouped(lines: Iterable[tuple[int, str]]) -> list[str]:
+    """``2 and 4 devices: text`` for texts that several counts share, in order."""
+    counts: dict[str, list[int]] = {}
+    for count, text in lines:
+        if count not in counts.setdefault(text, []):
+            counts[text].append(count)
+    return [
+        sentence(f"{units.joined(found)} device{'s' if found != [1] else ''}: {text}", indent=2)
+        for text, found in counts.items()
+    ]

@@ -1,0 +1,94 @@
+"""The text of ``fit``: the parameters of the law, and which laws may predict."""
+
+from __future__ import annotations
+
+from ..fit.answer import Answer, LawReport
+from . import units
+from .render_common import heading
+from .text import page, sentence, table
+
+_MEANING = {
+    "c0": "paid once a call",
+    "c0_probe": "paid once a call by a probe program",
+    "entry": "paid once when there is more than one device",
+    "dispatch": "per device fed by one process",
+    "floor": "floor of the compute time",
+    "gamma": "per unit of work on one device",
+    "alpha0": "per collective",
+    "alpha": "per step of a collective",
+    "beta": "per byte on a link",
+}
+
+
+def fit(answer: Answer) -> str:
+    """Return parameters and laws, ready to print."""
+    return page(heading(answer), _parameters(answer), _laws(answer))
+
+
+def _parameters(answer: Answer) -> str:
+    if not answer.parameters:
+        return "parameters: none fitted"
+    identified = {name: value for name, value in answer.parameters.items() if value.identified}
+    missing: dict[str, list[str]] = {}
+    for name, value in answer.parameters.items():
+        if not value.identified:
+            missing.setdefault(units.parameter(value), []).append(name)
+    rows = [(name, units.parameter(value), _meaning(answer, name)) for name, value in identified.items()]
+    lines = ["parameters"]
+    if rows:
+        lines.append(table(("name", "estimate", ""), rows))
+    lines.extend(sentence(f"{units.joined(names)}: {why}", indent=2) for why, names in missing.items())
+    return "\n".join(lines)
+
+
+def _meaning(answer: Answer, name: str) -> str:
+    if name == "dispatch" and answer.shared_resource:
+        return "host cost per simulated device"
+    return _MEANING.get(name, "")
+
+
+def _laws(answer: Answer) -> str:
+    if not answer.laws:
+        return "laws: none fitted"
+    rows = [
+        (
+            law.name,
+            _error(law.misfit),
+            _error(law.held_out_size),
+            _error(law.held_out_count),
+            _error(law.baseline_held_out),
+            _decision(law),
+        )
+        for law in answer.laws
+        if law.misfit is not None
+    ]
+    headers = ("law", "misfit", "size left out", "count left out", "trend's error", "")
+    lines = ["laws: median relative error, on the data and on cells left out"]
+    if rows:
+        lines.append(table(headers, rows, numeric=(1, 2, 3, 4)))
+    classes = dict.fromkeys(frozenset((law.name, *law.indistinguishable_from)) for law in answer.laws)
+    lines.extend(
+        sentence(f"not told apart by these counts: {'; '.join(sorted(names))}", indent=2)
+        for names in classes
+        if len(names) > 1
+    )
+    reasons: dict[str, list[str]] = {}
+    for law in answer.laws:
+        if law.reason and not law.kept:
+            reasons.setdefault(law.reason, []).append(law.name)
+    lines.extend(sentence(f"{'; '.join(names)}: {reason}", indent=2) for reason, names in reasons.items())
+    if not any(law.kept for law in answer.laws):
+        lines.append("  no law predicts here; the trend (a damped power law) does")
+    return "\n".join(lines)
+
+
+def _error(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def _decision(law: LawReport) -> str:
+    if law.kept:
+        return "kept" if law.judged else "kept inside the measured cells only (not judged)"
+    if not law.judged:
+        return "not judged"
+    return "adequate, not kept" if law.adequate else "not adequate"

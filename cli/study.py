@@ -1,0 +1,126 @@
+"""``breakeven study WORKLOAD``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import options, output
+from .answering import fit_on_cpu
+from .measure import describe_plan
+from .planned import Wish, plan_of
+from .progress import reporter
+
+if TYPE_CHECKING:
+    from ..data.schema import Plan
+    from ..fit.answer import Answer
+    from ..study.loop import Study
+
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        help="Folder for record, figures and answer.json. Default: study-WORKLOAD.",
+        show_default=False,
+    ),
+]
+
+
+def command(
+    workload: options.WorkloadName,
+    devices: options.Devices = None,
+    sizes: options.Sizes = None,
+    sizes_per_device: options.SizesPerDevice = None,
+    strategies: options.Strategies = None,
+    launches: options.Launches = 6,
+    budget: options.Budget = None,
+    calls: options.Calls = None,
+    warmups: options.Warmups = 2,
+    no_controls: options.NoControls = False,
+    no_probes: options.NoProbes = False,
+    platform: options.Platform = None,
+    objective: options.PlanObjective = None,
+    seed: options.Seed = 0,
+    timeout: options.Timeout = "120s",
+    dry_run: options.DryRun = False,
+    folder: Folder = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Measure a workload, fit, draw and answer: all in one.
+
+    \b
+    Example:
+      breakeven study issue-21411
+      breakeven study mine.py:build --devices 1,2,4 --sizes-per-device 1024,4096 --budget 60s
+
+    The record, the figures and the answer (answer.json) go into a folder; the verdict is printed.
+    """
+    folder = options.output_folder("-o", folder or Path(f"study-{_plain(workload)}"))
+    plan = plan_of(
+        Wish(
+            workload=workload,
+            devices=devices,
+            sizes=sizes,
+            sizes_per_device=sizes_per_device,
+            strategies=strategies,
+            launches=launches,
+            budget=budget,
+            calls=calls,
+            warmups=warmups,
+            controls=not no_controls,
+            probes=not no_probes,
+            platform=platform,
+            objective=objective,
+            seed=seed,
+            timeout=timeout,
+        )
+    )
+    if dry_run:
+        describe_plan(plan, as_json=as_json)
+        return
+    if len(plan.devices) < 2:
+        output.bad_argument("--devices", "a study compares counts: give at least two.")
+    found = _carry_out(plan, folder / "sweep.jsonl")
+    files = _write(found.answer, folder)
+    answer = found.answer
+    if as_json:
+        output.emit_json(answer)
+    else:
+        from .render_study import study
+
+        output.emit(study(answer))
+        output.warn_all(answer.warnings)
+    output.note(f"\nwritten to {folder}: {', '.join(path.name for path in (found.record, *files))}")
+
+
+def _carry_out(plan: Plan, record: Path) -> Study:
+    fit_on_cpu()
+    from ..study.loop import carry_out
+
+    try:
+        with reporter() as report:
+            return carry_out(plan, record, on_progress=report)
+    except KeyboardInterrupt as interruption:
+        output.interrupted(str(interruption))
+
+
+def _write(answer: Answer, folder: Path) -> list[Path]:
+    """Draw the figures and keep the answer."""
+    import msgspec
+
+    from ..figures.save import save_all
+
+    path = folder / "answer.json"
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(answer), indent=2) + b"\n")
+    return [path, *map(Path, save_all(answer, folder))]
+
+
+def _plain(workload: str) -> str:
+    """A workload's name as a folder's: ``path/to/train.py:build`` becomes ``train-build``."""
+    target, _, function = workload.rpartition(":")
+    parts = [Path(target).name.removesuffix(".py"), function] if target else [function]
+    return "-".join(part.replace(".", "-") for part in parts)
