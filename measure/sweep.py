@@ -12,7 +12,7 @@ from pathlib import Path
 
 import breakeven
 
-from ..data import store, table
+from ..data import rounds, store
 from ..data.schema import SCHEMA_VERSION, Failure, Launch, Line, Plan, Program, Sweep, Visit
 from ..model.cell import Cell
 from .launch import Child
@@ -83,8 +83,7 @@ def _silent(_progress: Progress) -> None:
 
 def complete_launches(record: store.Record) -> int:
     """Launches with at least one complete round."""
-    visits = table.visits(record)
-    return len(visits.loc[visits["complete"], ["sweep", "launch"]].drop_duplicates())
+    return len({(v.visit.sweep, v.visit.launch) for v in rounds.timed_visits(record) if v.complete})
 
 
 @dataclass
@@ -195,8 +194,8 @@ class _Sweeping:
         self.held.clear()
 
     def _barred(self) -> set[Cell]:
-        # The rule is the table's; it reads failures only.
-        return table.barred(store.Record(sweeps=(), failures=tuple(self.failures)))
+        # The rule is the data room's; it reads failures only.
+        return rounds.barred(store.Record(sweeps=(), failures=tuple(self.failures)))
 
     def _report(self, round_number: int, what: str) -> None:
         left = None if self.ends_at is None else max(0.0, self.ends_at - time.monotonic())
