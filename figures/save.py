@@ -136,7 +136,7 @@ def _causes(answer: Answer, suffix: str, *, narrow: bool) -> Drawing:
 
 
 def _break_even(answer: Answer, suffix: str) -> Drawing:
-    predicted = tables.predicted([answer])
+    predicted = tables.known_counts(tables.predicted([answer]))
     sizes = tables.break_even_sizes([answer])
     about = partial(Drawing, name=f"break-even{suffix}", title=f"Break-even map ({answer.strategy})")
     known = predicted[predicted["speedup"].notna() & (predicted["num_devices"] != answer.reference_devices)]

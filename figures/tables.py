@@ -58,6 +58,12 @@ def predicted(answers: Sequence[Answer]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(PREDICTED))
 
 
+def known_counts(predicted: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the counts that are known at one size at least: a map needs no column without a number."""
+    known = predicted.loc[predicted["speedup"].notna(), "num_devices"].unique()
+    return predicted[predicted["num_devices"].isin(known)]
+
+
 def causes(answers: Sequence[Answer]) -> pd.DataFrame:
     """Time by cause at the headline size, one row a count and cause; columns ``CAUSED``.
 

@@ -52,6 +52,10 @@ class ChainFit:
     intercepts: np.ndarray
     kinds: frozenset[str]
 
+    def intercept_near(self, message_bytes: int) -> np.ndarray:
+        """Of the chain whose payload is closest, shape (G,): a program that holds larger buffers starts later."""
+        return self.intercepts[np.argmin(np.abs(np.log(self.payloads / max(message_bytes, 1))))]
+
 
 def collective_costs(
     table: LaunchTable, strategy: str, axis_size: int, *, largest: int | None = None, confidence: float = 0.95
@@ -112,7 +116,9 @@ def replay_route(table: LaunchTable, strategy: str, num_devices: int, axis_size:
         return Route(note="no replay was measured")
     fit = fit_chain(table, strategy, num_devices)
     if fit is not None:
-        return Route(seconds=replay - fit.intercepts.mean(axis=0), note="replay less the chain's intercept")
+        inventory = _inventory(table, strategy, num_devices, axis_size)
+        largest = 0 if isinstance(inventory, str) else max(message_bytes for *_, message_bytes in inventory)
+        return Route(seconds=replay - fit.intercept_near(largest), note="replay less the chain's intercept")
     null = table.time("null", strategy, num_devices, size)
     if null is None:
         return Route(note="the replay's own dispatch is unknown: neither chain nor null was measured")

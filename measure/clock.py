@@ -8,7 +8,7 @@ from typing import Any
 
 MAX_IN_FLIGHT = 16
 """More calls in flight than this can deadlock collectives on forced host devices (seen from about 34 on)."""
-MIN_CALLS, MAX_CALLS = 3, 32
+MIN_CALLS, MAX_CALLS = 3, 16
 """Timed calls of a visit, where the time that is left decides."""
 
 Clock = Callable[[], int]

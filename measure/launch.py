@@ -43,7 +43,8 @@ class Child:
     def __enter__(self) -> Self:
         plan = self._request.plan
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.child"],
+            # -P: a clone of the repository in the current folder must not stand before the installed package.
+            [sys.executable, "-P", "-m", f"{__package__}.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._prints,

@@ -23,11 +23,11 @@ from .userfile import resolve, user_frames
 from .workload import MeasureError
 
 _DEFAULT_CALLS = 10
-_TARGET_ROUNDS = 24
-_LEAST_ROUNDS, _MOST_ROUNDS = 12, 40
-_VISITS = 1200
-"""Visits of a launch, where the rounds allow: the launch is the replicate, so more add little, and six launches then
-write about 4 MB. The rest of the time is left unused."""
+_TARGET_ROUNDS = 32
+_LEAST_ROUNDS, _MOST_ROUNDS = 12, 60
+_VISITS = 2400
+"""Visits of a launch, where the rounds allow: six launches then write about 4 MB. The rest of the time is left unused.
+Calls of one visit agree with each other more than visits do, so many short visits tell more than a few long ones."""
 _CALIBRATION_CALLS = 3
 _VISIT_OVERHEAD_S = 1e-4
 """Announcing a visit and keeping its numbers."""

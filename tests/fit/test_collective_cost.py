@@ -162,3 +162,20 @@ def test_input_transfer_is_paired_by_launch(make_table):
     assert input_transfers(table, largest=4)[0].num_devices == 4
     assert input_transfers(table, size=7) == ()
     assert input_transfers(make_table(truth)) == ()
+
+
+def test_a_replay_starts_where_the_chain_of_its_own_payload_does(make_table, make_all_reduce):
+    """A chain of large buffers has a large intercept, which must not be taken off the replay of a small one."""
+    own = {250: 20e-6, 1000: 40e-6, 4000: 400e-6}
+    extra = {
+        Cell(role="chain", strategy="jit", num_devices=2, size=1000, k=k, payload_bytes=v): own[v]
+        + k * collective(2, v)
+        for v in own
+        for k in (1, 16)
+    }
+    extra[Cell(role="replay", strategy="jit", num_devices=2, size=1000)] = own[1000] + collective(2, 1000)
+    workload = Cell(role="workload", strategy="jit", num_devices=2, size=1000)
+    facts = {workload: ProgramFacts(collectives=(make_all_reduce(1000),))}
+    options = {"path": "strong", "extra": extra, "facts": facts, "cell_sd": 1e-9, "launch_sd": 0}
+    table = make_table(truth, devices=(1, 2), sizes=(1000,), **options)
+    np.testing.assert_allclose(replay_route(table, "jit", 2, 1000).seconds, collective(2, 1000), rtol=1e-4)
