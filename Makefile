@@ -10,17 +10,18 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 study: $(VENV)/.study
 	$(BIN)/breakeven study issue-21411 -o study-issue-21411
 
-test: $(VENV)/.test lint
+test: $(VENV)/.test
 	$(BIN)/python -m pytest
 
+# pyright fetches itself from npm the first time; ruff needs PyPI only.
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-# Hours of simulation and recorded sweeps; the tables are committed with seed, date and commit.
+# Simulations too long for the tests; the table is committed with seed, date and the commit it describes.
 evidence: $(VENV)/.test
-	$(BIN)/python -m benchmarks.calibration --full
+	$(BIN)/python -m benchmarks.calibration
 
 benchmarks: $(VENV)/.test
 	$(BIN)/python -m benchmarks.refits
