@@ -11,11 +11,11 @@ from .answer import (
     Estimate,
     Growth,
     Meaning,
-    Optimum,
 )
 from .intervals import log_t_estimate
 from .launches import LaunchTable
 from .lawfit import LawFits, fit_laws
+from .optimum import no_optimum
 
 REASON = "only collectives were measured, no program that uses them"
 
@@ -69,7 +69,7 @@ def collectives_only(
         input_transfer=(),
         collective_cost=(),
         communication_bound=_undefined(size, largest),
-        optimal_devices=_no_optimum(size, tolerance),
+        optimal_devices=no_optimum(size, tolerance, REASON),
         optimal_by_size={},
         break_even=BreakEven(size=size, first=_no_count(), last=_no_count(), sizes=()),
         weak_efficiency=(),
@@ -98,20 +98,6 @@ def _undefined(size: int, num_devices: int) -> CommunicationBound:
         growth=meaning,
         no_gain_even_with_free_dispatch=meaning,
         adjusted=False,
-    )
-
-
-def _no_optimum(size: int, tolerance: float) -> Optimum:
-    return Optimum(
-        size=size,
-        estimate=None,
-        set=(),
-        win_frequency={},
-        within_tolerance=None,
-        tolerance=tolerance,
-        regret={},
-        outcome="undecided",
-        reason=REASON,
     )
 
 

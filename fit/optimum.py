@@ -60,17 +60,7 @@ def optimum(
     costs = Costs.of(table, strategy, fits, objective=objective, reference=reference, max_devices=max_devices)
     counts = costs.known(axis_size)
     if not counts:
-        return Optimum(
-            size=axis_size,
-            estimate=None,
-            set=(),
-            win_frequency={},
-            within_tolerance=None,
-            tolerance=tolerance,
-            regret={},
-            outcome="undecided",
-            reason="no admissible count was measured at this size; measure it",
-        )
+        return no_optimum(axis_size, tolerance, "no admissible count was measured at this size; measure it")
     within, counts = _candidates(costs, axis_size, counts, tolerance)
     means = np.array([c.log_cost().estimate for c in counts])
     best = int(np.argmin(means))
@@ -90,6 +80,21 @@ def optimum(
         outcome="undecided" if reason else "found",
         at_upper_end=chosen == counts[-1].num_devices,
         reason=reason or _predicted(counts, left),
+    )
+
+
+def no_optimum(axis_size: int, tolerance: float, reason: str) -> Optimum:
+    """Say that nothing is known of any count, and why."""
+    return Optimum(
+        size=axis_size,
+        estimate=None,
+        set=(),
+        win_frequency={},
+        within_tolerance=None,
+        tolerance=tolerance,
+        regret={},
+        outcome="undecided",
+        reason=reason,
     )
 
 
