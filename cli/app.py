@@ -61,3 +61,9 @@ def main() -> None:
             raise
         output.note(f"error: {error}")
         sys.exit(output.BAD_INPUT)
+    except OSError as error:
+        # A folder that cannot be written, a disk that is full: the user's to mend.
+        if error.filename is None:
+            raise
+        output.note(f"error: {error.filename}: {error.strerror}.")
+        sys.exit(output.BAD_INPUT)

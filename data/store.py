@@ -6,10 +6,11 @@ anywhere else is an error that names it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -93,10 +94,10 @@ def read(path: str | os.PathLike[str]) -> Record:
         If the file is missing, empty, no record, of a newer schema, or has a bad line (named) before its end.
     """
     path = Path(path)
-    try:
+    if path.is_char_device() or path.is_block_device():
+        raise RecordError(f"{path}: a device, not a file.")
+    with _errors_named(path):
         content = path.read_bytes()
-    except OSError as error:
-        raise RecordError(f"{path}: {error.strerror}.") from error
     if not content.strip():
         raise RecordError(f"{path}: empty; nothing was measured into it.")
     lines = content.split(b"\n")
@@ -141,6 +142,15 @@ def _check_version(line: bytes, path: Path, number: int) -> None:
         )
 
 
+@contextlib.contextmanager
+def _errors_named(path: Path, doing: str = "") -> Iterator[None]:
+    """What the system refuses is the user's to mend: the file and the reason, no traceback."""
+    try:
+        yield
+    except OSError as error:
+        raise RecordError(f"{path}: {doing}{error.strerror}.") from error
+
+
 class Writer:
     """Appends lines to a record; each line is whole, and ``sync`` makes all so far survive a crash.
 
@@ -154,17 +164,25 @@ class Writer:
         self._encoder = msgspec.json.Encoder()
 
     def write(self, line: Line) -> None:
-        """Append one line, whole."""
-        if self._descriptor is None:
-            self._descriptor = self._open()
-        data = self._encoder.encode(line) + b"\n"
-        while data:
-            data = data[os.write(self._descriptor, data) :]
+        """Append one line, whole.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be written, for instance on a full disk; the lines before stay.
+        """
+        with _errors_named(self.path, "cannot be written: "):
+            if self._descriptor is None:
+                self._descriptor = self._open()
+            data = self._encoder.encode(line) + b"\n"
+            while data:
+                data = data[os.write(self._descriptor, data) :]
 
     def sync(self) -> None:
         """Force what was written to the disk (end of a round)."""
         if self._descriptor is not None:
-            os.fsync(self._descriptor)
+            with _errors_named(self.path, "cannot be written: "):
+                os.fsync(self._descriptor)
 
     def close(self) -> None:
         """Sync and close; writing again would reopen."""
@@ -182,6 +200,8 @@ class Writer:
         self.close()
 
     def _open(self) -> int:
+        if self.path.exists() and not self.path.is_file():
+            raise RecordError(f"{self.path}: not a regular file; a record must be one. Give another with -o.")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         self._end_open_line(descriptor)

@@ -104,7 +104,7 @@ class _Sweeping:
     def open(self) -> None:
         """Find out what the file holds."""
         self.writer = store.Writer(self.path)
-        if self.path.exists() and self.path.stat().st_size:
+        if self.path.exists() and (self.path.stat().st_size or not self.path.is_file()):
             record = store.read(self.path)
             for sweep in record.sweeps:
                 _check_same_plan(self.plan, sweep.plan, self.path)

@@ -1,6 +1,9 @@
 """The record: writing, reading back, being killed, being joined, being spoilt."""
 
+import errno
+import os
 import warnings
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -213,3 +216,28 @@ def test_open_record_takes_a_path(path):
     assert open_record(str(path)).sweeps == (sweep(),)
     with pytest.raises(RecordError, match=r"--columns says how to read a \.csv file; a record needs none"):
         open_record(path, columns="devices=n")
+
+
+def test_a_device_is_no_record():
+    with pytest.raises(RecordError, match="/dev/full: a device, not a file"):
+        read("/dev/full")
+
+
+def test_what_cannot_be_written_is_said(tmp_path):
+    for path, message in ((tmp_path, "not a regular file"), (Path("/proc/none.jsonl"), "cannot be written")):
+        with pytest.raises(RecordError, match=message):
+            Writer(path).write(sweep())
+
+
+def test_a_full_disk_is_said(tmp_path, monkeypatch):
+    def no_space(*_arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    writer = Writer(tmp_path / "a.jsonl")
+    writer.write(sweep())
+    monkeypatch.setattr(os, "write", no_space)
+    with pytest.raises(RecordError, match=r"a\.jsonl: cannot be written: No space left on device"):
+        writer.write(sweep())
+    monkeypatch.undo()
+    writer.close()
+    assert len(read(tmp_path / "a.jsonl").sweeps) == 1
