@@ -31,7 +31,8 @@ def command(
       breakeven explain data:mean-all
       breakeven explain sweep.jsonl --size 4096 --json
 
-    The verdict is the cause that would save most at the largest count and size: dispatch, communication, compute or
+    The verdict is the cause that leads at the largest count and size: by the time it would save (objective time), or by
+    its share of the growth (objective throughput): dispatch, communication, compute or
     input transfer. "Communication bound" has four meanings; each is answered yes, no or undecided. Exit code 1: the
     verdict is undecided.
     """

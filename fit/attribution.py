@@ -28,6 +28,7 @@ INPUT_TRANSFER = "input-transfer"
 UNPLACED = "-unplaced"
 CANNOT_COMMUNICATE = "the compiled program cannot communicate"
 NO_LAW = "no physical law fits"
+NO_SEPARATION = "the laws that fit cannot tell its causes apart"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +168,9 @@ def _split(
         by_law = _by_law(num_devices, axis_size, total, null, fits)
         if by_law is not None:
             return by_law
-        route = route if fits is None else Route(note=f"{route.note}, and {NO_LAW}")
+        if fits is not None:
+            fitting = any(report.adequate for report in fits.reports)
+            route = Route(note=f"{(route.note or '').rstrip('.')}, and {NO_SEPARATION if fitting else NO_LAW}")
     seconds: dict[str, np.ndarray | None] = dict.fromkeys(CAUSES)
     sources: dict[str, str] = {}
     reasons: dict[str, str] = {}

@@ -144,8 +144,10 @@ def _why_undecided(
     if len(left) == 1 or (regret.interval and regret.interval[1] is not None and regret.interval[1] <= tolerance):
         return None
     counts = ", ".join(map(str, left))
-    upper = regret.interval[1] if regret.interval else None
-    return f"the data cannot tell {counts} apart: the estimate may cost up to {upper:.0%} more than the best count"
+    upper = (regret.interval and regret.interval[1]) or 0.0
+    return (
+        f"the data cannot tell {counts} apart: the estimate may cost up to {100 * upper:.0f} % more than the best count"
+    )
 
 
 def _win_frequency(counts: Sequence[CountCost], seed: int) -> dict[int, float]:

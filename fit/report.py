@@ -7,8 +7,8 @@ from typing import cast
 import numpy as np
 
 from ..model.cell import Cell
-from .answer import Answer, Curve, Estimate, Optimum
-from .attribution import counts_at, parts
+from .answer import Answer, Curve, Estimate
+from .attribution import UNPLACED, counts_at, parts
 from .breakeven import break_even
 from .collective_cost import collective_costs
 from .collectives_only import collectives_only
@@ -128,7 +128,7 @@ def answer(
         laws=tuple(fits.reports),
         predictions=predictions(table, strategy, fits, confidence=confidence, **costs),
         curves=_curves(table, confidence),
-        warnings=_warnings(table, strategy, fits, largest, best[size]),
+        warnings=_warnings(table, strategy, fits, largest),
     )
 
 
@@ -204,7 +204,7 @@ def _mean(table: LaunchTable, times: np.ndarray, confidence: float) -> Estimate:
     return log_t_estimate(times, confidence)
 
 
-def _warnings(table: LaunchTable, strategy: str, fits: LawFits, largest: int, best: Optimum) -> tuple[str, ...]:
+def _warnings(table: LaunchTable, strategy: str, fits: LawFits, largest: int) -> tuple[str, ...]:
     """What a reader must know beside the numbers, most important first."""
     found = []
     if table.synthetic:
@@ -216,6 +216,12 @@ def _warnings(table: LaunchTable, strategy: str, fits: LawFits, largest: int, be
         )
     if table.replicated and table.num_launches < MIN_LAUNCHES:
         found.append(f"{table.num_launches} complete launches: no intervals; measure at least {MIN_LAUNCHES}")
+    if table.foreign and not table.replicated:
+        found.append(
+            "no intervals of times: nothing says which rows come from independent runs; where a column does, name it "
+            "with --columns launch=NAME (three runs or more, each with every cell)"
+        )
+    found += _about_the_program(table, strategy, largest)
     if table.refused:
         found.append(f"no local control: {table.refused}")
     if table.excluded_launches:
@@ -224,6 +230,23 @@ def _warnings(table: LaunchTable, strategy: str, fits: LawFits, largest: int, be
     found += [f"failed while measuring: {cell}" for cell in sorted(lost)]
     if not fits.kept:
         found.append("no law of the menu predicts held-out cells well enough: predictions are the trend's")
-    if best.at_upper_end and best.outcome == "found" and not shared_resource(table, strategy, largest=largest):
-        found.append("the optimum is the largest count asked for: the best may lie beyond it")
     return tuple(found)
+
+
+def _about_the_program(table: LaunchTable, strategy: str, largest: int) -> list[str]:
+    """What the compiled programs show that makes their times mean less than they seem to."""
+    cells = [c for c in table.select("workload", strategy) if c.num_devices <= largest]
+    known = [(c, facts) for c in cells if (facts := table.facts.get(c)) is not None]
+    found = []
+    if idle := [(c, f.devices_used) for c, f in known if f.devices_used and f.devices_used < c.num_devices]:
+        cell, used = max(idle, key=lambda pair: pair[0].num_devices)
+        found.append(
+            f"on {cell.num_devices} devices the compiled program uses {used}: nothing it is given lies on the others; "
+            "place its arguments over the mesh (jax.device_put with a NamedSharding)"
+        )
+    if any(not f.inputs_in_place for _, f in known) and not strategy.endswith(UNPLACED):
+        found.append(
+            "the arguments did not lie where the compiled program wants them; they were placed before timing, and "
+            "calls with arguments as they were take longer (input transfer)"
+        )
+    return found

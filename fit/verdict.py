@@ -115,7 +115,7 @@ def _by_growth(
     if ends is None:
         return "growth needs two counts at this size"
     if ends[0] == 1 and (regime := one_device_regime(table, strategy, axis_size)):
-        return regime
+        return f"{regime}; measure a third count, so that two above one can be compared"
     start, end = (attribute(table, strategy, n, axis_size, fits=fits) for n in ends)
     before, after = (None if one is None else one.determined for one in (start, end))
     if start is None or end is None or before is None or after is None:

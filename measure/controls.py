@@ -18,6 +18,10 @@ BYTES_PER_MESSAGE_BYTE = 2.5
 """A collective reads and writes its message once each, and the program around it may copy half of it."""
 
 
+MOST_QUOTED = 100
+"""Characters quoted of an error that a user's code raises on shapes it was not written for."""
+
+
 class ControlRefused(MeasureError):
     """No automatic local control for this program; the message says why."""
 
@@ -144,8 +148,8 @@ def automatic_local(
         # The user's code, on shapes it was not written for, may raise anything.
         first_line = (str(error).strip() or "no message").splitlines()[0]
         raise ControlRefused(
-            f"the program does not run on one device's shards ({type(error).__name__}: {first_line}). "
-            "Give a control yourself: local=build_local in the workload."
+            f"the program does not run on one device's shards ({type(error).__name__}: {first_line[:MOST_QUOTED]}). "
+            "Give a control yourself: @breakeven.workload(local=build_local)."
         ) from error
     return local
 

@@ -19,6 +19,9 @@ FORCE_FLAG = "--xla_force_host_platform_device_count"
 MAX_FORCED = 256
 """Most host devices a sweep may force; each costs threads."""
 
+MEASURING = "BREAKEVEN_MEASURING"
+"""Set in the environment of a process that measures."""
+
 _ASK = (
     "import json, jax; d = jax.devices(); "
     "print(json.dumps({'platform': d[0].platform, 'count': len(d), 'kind': d[0].device_kind}))"
@@ -62,6 +65,15 @@ def detect(timeout_s: float = 120.0) -> Devices:
     return Devices(**json.loads(asked.stdout.splitlines()[-1]))
 
 
+def refuse_nesting() -> None:
+    """Raise MeasureError in a process that measures: its workload's file starts a sweep when it is imported."""
+    if MEASURING in os.environ:
+        raise MeasureError(
+            "the workload's file starts a sweep when it is imported, and the processes that measure import it; "
+            'put that call under: if __name__ == "__main__":'
+        )
+
+
 def forced_flags(flags: str, count: int) -> str:
     """``XLA_FLAGS`` with ``count`` forced host devices; every other flag stays as the user set it."""
     others = [flag for flag in flags.split() if flag.partition("=")[0] != FORCE_FLAG]
@@ -72,7 +84,7 @@ def child_environment(
     platform_name: str, visible_devices: int, environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
     """Environment of a measuring process: its platform, its devices, and no compilation cache."""
-    child = {**environment, "JAX_ENABLE_COMPILATION_CACHE": "false"}
+    child = {**environment, "JAX_ENABLE_COMPILATION_CACHE": "false", MEASURING: "1"}
     if platform_name == "cpu":
         child["JAX_PLATFORMS"] = "cpu"
         child["XLA_FLAGS"] = forced_flags(environment.get("XLA_FLAGS", ""), visible_devices)

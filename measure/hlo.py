@@ -89,6 +89,7 @@ def program_facts(
         unknown_trip_counts=None in summary.trip_counts,
         inline=_runs_inline(compiled, flops),
         num_arguments=len(jax.tree.leaves(args)),
+        devices_used=len(compiled.runtime_executable().local_devices()),
         inputs_in_place=in_place,
     )
 

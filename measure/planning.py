@@ -96,6 +96,7 @@ def make_plan(
     MeasureError
         For anything that cannot be measured; the message says what to give instead.
     """
+    host.refuse_nesting()
     available = available or host.detect()
     counts = _counts(devices, workload, available)
     path, chosen = _sizes(workload, sizes, sizes_per_device)

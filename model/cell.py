@@ -52,4 +52,5 @@ class Cell:
 
     def __str__(self) -> str:
         probe = "" if self.k is None else f" k={self.k} {self.payload_bytes} B"
-        return f"{self.role}/{self.strategy} on {self.num_devices} devices, size {self.size}{probe}"
+        devices = f"{self.num_devices} device{'s' * (self.num_devices != 1)}"
+        return f"{self.role}/{self.strategy} on {devices}, size {self.size}{probe}"

@@ -45,6 +45,7 @@ class ProgramFacts:
     unknown_trip_counts : some loop's trip count is unknown
     inline : XLA's CPU client runs it in the calling thread (one device, below 1,000 counted flops); None: unknown
     num_arguments : arrays passed per call
+    devices_used : devices the compiled program runs on; fewer than the mesh has where nothing lies on the others
     inputs_in_place : every argument already lies as the program wants it when it is called
     """
 
@@ -58,6 +59,7 @@ class ProgramFacts:
     unknown_trip_counts: bool = False
     inline: bool | None = None
     num_arguments: int = 0
+    devices_used: int | None = None
     inputs_in_place: bool = True
 
     @property

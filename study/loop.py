@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +28,8 @@ class Study:
 
     plan: Plan
     record: Path
-    table: LaunchTable
-    answer: Answer
+    table: LaunchTable = field(repr=False)
+    answer: Answer = field(repr=False)
 
 
 def run(
@@ -66,6 +66,8 @@ def run(
 
     Examples
     --------
+    Under ``if __name__ == "__main__":`` where the file holds ``build`` too: the processes that measure import it.
+
     >>> study = breakeven.study.run("sin-reduce", devices=[1, 2], sizes=[512, 1024, 2048])  # doctest: +SKIP
     >>> study.answer.break_even.first.estimate  # doctest: +SKIP
     """

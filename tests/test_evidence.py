@@ -15,7 +15,7 @@ def test_the_calibration_describes_this_version():
 
 def test_a_small_calibration_passes():
     """The command behind the table, on 40 sweeps a regime instead of 500."""
-    from benchmarks.calibration import run
+    from benchmarks.calibration import run  # pyright: ignore[reportMissingImports] - a test run has the root on its path
 
     rows = run(40, seed=1)
     assert len(rows) >= len(ROWS) - 2

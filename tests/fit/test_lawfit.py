@@ -181,7 +181,7 @@ def test_inline_programs_enter_no_law_and_are_named():
     times[[table.cells.index(c) for c in inline]] /= 5
     fits = fit_laws(replace(table, facts=facts, latency_s=times), "jit")
     assert len(fits.left_out) == len(inline) == 3
-    assert "null/jit on 1 devices" in fits.left_out[0]
+    assert "null/jit on 1 device" in fits.left_out[0]
     assert fits.parameters["dispatch"].estimate == pytest.approx(2e-6, rel=1e-6)
 
 
