@@ -82,3 +82,10 @@ def test_cores_follow_a_quota_of_the_first_version(tmp_path):
     write(tmp_path / "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "90000\n")
     write(tmp_path / "sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n")
     assert devices.available_cores(tmp_path) == 1
+
+
+def test_a_measuring_process_starts_no_sweep(monkeypatch):
+    monkeypatch.setenv("BREAKEVEN_MEASURING", "1")
+    with pytest.raises(MeasureError, match='put that call under: if __name__ == "__main__":'):
+        devices.refuse_nesting()
+    assert devices.child_environment("cpu", 2, {})["BREAKEVEN_MEASURING"] == "1"

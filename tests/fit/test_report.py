@@ -1,0 +1,49 @@
+"""What an answer warns of."""
+
+import pytest
+from breakeven.fit.report import QuestionError, answer
+from breakeven.model.cell import Cell
+from breakeven.model.program import ProgramFacts
+
+
+def truth(n, size):
+    return 10e-6 * n, 5e-6 * (n - 1), size / n * 1e-6
+
+
+def facts(**said):
+    return {Cell(role="workload", strategy="jit", num_devices=n, size=100): ProgramFacts(**said) for n in (1, 2, 4)}
+
+
+def ask(make_table, **fields):
+    return answer(make_table(truth, devices=(1, 2, 4), sizes=(100,), path="strong", **fields))
+
+
+def test_a_program_on_fewer_devices_than_the_mesh_is_named(make_table):
+    warnings = ask(make_table, facts=facts(devices_used=1)).warnings
+    assert any("on 4 devices the compiled program uses 1" in text for text in warnings)
+    assert not any("compiled program uses" in text for text in ask(make_table, facts=facts(devices_used=4)).warnings)
+
+
+def test_moved_arguments_are_named(make_table):
+    assert any("placed before timing" in text for text in ask(make_table, facts=facts(inputs_in_place=False)).warnings)
+    assert not any("placed before timing" in text for text in ask(make_table, facts=facts()).warnings)
+
+
+def test_foreign_rows_without_runs_say_how_to_name_them(make_table):
+    warnings = ask(make_table, foreign=True, replicated=False, launches=1).warnings
+    assert any("--columns launch=NAME" in text for text in warnings)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"strategy": "pmap"}, "strategy 'pmap' was not measured; measured: jit"),
+        ({"size": 7}, "size 7 was not measured; measured: 100"),
+        ({"reference": 3}, "reference 3 was not measured; measured: 1, 2, 4"),
+        ({"reference": 2, "max_devices": 1}, "max_devices 1 lies below the reference count 2"),
+    ],
+)
+def test_what_was_not_measured_is_not_answered(make_table, asked, message):
+    table = make_table(truth, devices=(1, 2, 4), sizes=(100,), path="strong")
+    with pytest.raises(QuestionError, match=message):
+        answer(table, **asked)
