@@ -17,7 +17,7 @@ test: $(VENV)/.test
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 # Simulations too long for the tests; the table is committed with seed, date and the commit it describes.
 evidence: $(VENV)/.test
