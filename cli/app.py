@@ -6,6 +6,7 @@ stays below 150 ms.
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Annotated
 
@@ -51,6 +52,8 @@ def options(
 def main() -> None:
     """Entry point: a user's mistake ends in one line on stderr and exit code 2, never in a traceback."""
     output.show_warnings()
+    # Nothing that a command makes is worth looking for while it runs: a fit takes a tenth less time.
+    gc.set_threshold(1_000_000)
     try:
         app()
     except ValueError as error:
