@@ -66,7 +66,5 @@ def main() -> None:
         sys.exit(output.BAD_INPUT)
     except OSError as error:
         # A folder that cannot be written, a disk that is full: the user's to mend.
-        if error.filename is None:
-            raise
-        output.note(f"error: {error.filename}: {error.strerror}.")
+        output.note(f"error: {error.filename or 'writing the output'}: {error.strerror}.")
         sys.exit(output.BAD_INPUT)

@@ -85,7 +85,7 @@ PlanObjective = Annotated[
     ),
 ]
 Timeout = Annotated[str, typer.Option(metavar="TIME", help="Longest silence of a launch before it is ended.")]
-Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random order and of the resampling.")]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the random order and of the resampling.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would run, how long, and what it can identify.")]
 
 # What to ask.
@@ -118,7 +118,7 @@ MaxDevices = Annotated[
     ),
 ]
 Tolerance = Annotated[
-    float, typer.Option(metavar="X", min=0.0, help="How much worse than the best is good enough (0.05: 5 %).")
+    float, typer.Option(metavar="X", min=0.0, max=10.0, help="How much worse than the best is good enough (0.05: 5 %).")
 ]
 Confidence = Annotated[float, typer.Option(metavar="X", min=0.5, max=0.999, help="Confidence of every interval.")]
 Margin = Annotated[
@@ -166,11 +166,14 @@ def size(option: str, text: str) -> int:
     return int(value)
 
 
+MOST_DIGITS = 9
+
+
 def device_counts(option: str, text: str) -> tuple[int, ...]:
     """Read ``1,2,4,8``: positive whole counts, each once; returned in ascending order."""
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and int(word) >= 1 for word in words):
-        bad_argument(option, f"{text!r} is no list of device counts; write 1,2,4,8.")
+    if not all(word.isdecimal() and len(word) <= MOST_DIGITS and int(word) >= 1 for word in words):
+        bad_argument(option, f"{text[:80]!r} is no list of device counts; write 1,2,4,8.")
     counts = sorted({int(word) for word in words})
     if len(counts) < len(words):
         bad_argument(option, f"{text!r} names a count twice.")

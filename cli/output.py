@@ -17,9 +17,11 @@ def emit(text: str) -> None:
     """Print an answer. A reader that has left (``| head``) is no error."""
     try:
         print(text, flush=True)
-    except BrokenPipeError:
+    except OSError as error:
         # Python flushes stdout once more when it exits: let that go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise
 
 
 def emit_json(value: Any) -> None:

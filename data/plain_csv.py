@@ -15,12 +15,13 @@ from .columns import TARGETS, Source, parse_columns, parse_where
 from .delimited import Row, Table, read_table
 from .foreign import Measurement, to_record
 from .mixtures import refuse_mixed_settings, refuse_mixed_text, values_in_words
+from .schema import MAX_DEVICES, MAX_SIZE
 from .store import Record, RecordError
 
 SHORTEST_S = 100e-9
 """The record holds whole nanoseconds: below this, rounding would cost more than half a percent."""
 
-LARGEST = 2**62
+LONGEST_S = 1e9
 
 SIZES = frozenset({"size", "size_per_device"})
 
@@ -135,6 +136,10 @@ def _measurement(row: Row, table: Table, sources: Mapping[str, Source], path: st
     latency_s = sources["latency_s"].number(row, table, "latency_s")
     if latency_s <= 0:
         raise RecordError(f"{_at(row, table)}: latency_s is {latency_s}; a time must be above 0.")
+    if latency_s > LONGEST_S:
+        raise RecordError(
+            f"{_at(row, table)}: latency_s is {latency_s:g} s, which is {LONGEST_S:g} or more. Is the unit right?"
+        )
     if latency_s < SHORTEST_S:
         raise RecordError(
             f"{_at(row, table)}: latency_s is {latency_s:g} s; the record holds whole nanoseconds and takes no time "
@@ -198,8 +203,9 @@ def _whole(value: float, target: str, row: Row, table: Table, *, least: int) -> 
             f"{_at(row, table)}: {target} is {value:g}, which is not a whole number."
             + ("" if target == "devices" else f" Choose a smaller unit, for example --columns {target}=NAME*1e6.")
         )
-    if not least <= whole < LARGEST:
-        raise RecordError(f"{_at(row, table)}: {target} is {value:g}; it must be at least {least} and below 2**62.")
+    largest = MAX_DEVICES if target == "devices" else MAX_SIZE
+    if not least <= whole <= largest:
+        raise RecordError(f"{_at(row, table)}: {target} is {value:g}; it must lie between {least} and {largest}.")
     return whole
 
 

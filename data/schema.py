@@ -13,6 +13,9 @@ from ..model.program import ProgramFacts
 
 SCHEMA_VERSION = 1
 MAX_CALLS_PER_VISIT = 64
+MAX_DEVICES = 2**31 - 1
+MAX_SIZE = 2**62 - 1
+"""Larger counts and sizes are slips of the pen, and no longer fit the arithmetic."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

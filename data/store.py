@@ -19,7 +19,7 @@ from typing import Self
 import msgspec
 
 from ..model.cell import ROLES
-from .schema import SCHEMA_VERSION, Failure, Launch, Line, Program, Sweep, Visit
+from .schema import MAX_DEVICES, MAX_SIZE, SCHEMA_VERSION, Failure, Launch, Line, Program, Sweep, Visit
 
 
 class RecordError(ValueError):
@@ -73,6 +73,14 @@ class Record:
         for line in kinds[Program]:
             if line.cell.role not in ROLES:
                 raise RecordError(f"{source}: unknown role {line.cell.role!r}; it must be one of {', '.join(ROLES)}.")
+            _check_range("num_devices", line.cell.num_devices, MAX_DEVICES, f"{source}: program {line.program}")
+            _check_range("size", line.cell.size, MAX_SIZE, f"{source}: program {line.program}")
+        for line in kinds[Sweep]:
+            if line.plan.path not in ("strong", "weak") or line.plan.objective not in ("time", "throughput"):
+                raise RecordError(
+                    f"{source}: path {line.plan.path!r} and objective {line.plan.objective!r}; they must be strong or "
+                    "weak, and time or throughput."
+                )
         # A resumed sweep may repeat its opening line.
         unique_sweeps = {line.sweep: line for line in reversed(kinds[Sweep])}
         return cls(
@@ -83,6 +91,11 @@ class Record:
             failures=tuple(kinds[Failure]),
             source=source,
         )
+
+
+def _check_range(name: str, value: int, largest: int, where: str) -> None:
+    if not 1 <= value <= largest:
+        raise RecordError(f"{where} has {name} {value}; it must lie between 1 and {largest}.")
 
 
 def read(path: str | os.PathLike[str]) -> Record:

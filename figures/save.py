@@ -6,7 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -166,8 +168,12 @@ def _save(drawing: Drawing, folder: Path, venue: str | None) -> list[Path]:
     drawing.draw(figure)
     paths = [folder / f"{drawing.name}.{ending}" for ending in ("pdf", "png")]
     # Without a date, the same answer gives the same file.
-    figure.savefig(paths[0], metadata={"CreationDate": None})
-    figure.savefig(paths[1], dpi=DOTS_PER_INCH)
+    options: tuple[dict[str, Any], ...] = ({"metadata": {"CreationDate": None}}, {"dpi": DOTS_PER_INCH})
+    for path, option in zip(paths, options, strict=True):
+        # Drawn in memory: a disk that fills up must not end in the middle of a PDF writer.
+        drawn = BytesIO()
+        figure.savefig(drawn, format=path.suffix[1:], **option)
+        path.write_bytes(drawn.getvalue())
     return paths
 
 

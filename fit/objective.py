@@ -6,7 +6,7 @@ the sweep's own path, so a size is always an entry of the plan's size axis: S on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .trend import Baseline
 
 MOST_COUNTS = 64
+MOST_ADMISSIBLE = 512
+"""Above this many, counts are asked for on a log grid: a million predictions would take hours and say no more."""
 
 Objective = Literal["time", "throughput"]
 Kind = Literal["measured", "interpolated", "extrapolated", "refused"]
@@ -121,9 +123,19 @@ class Costs:
         plan = self.table.plan
         return tuple(
             n
-            for n in range(self.reference, self.max_devices + 1)
+            for n in self._candidates()
             if not plan.divides or plan.global_size(n, axis_size) % n == 0 or self._measured(n, axis_size) is not None
         )
+
+    def _candidates(self) -> Sequence[int]:
+        """Every count in the range; where they are many a log grid, the powers of two and the measured ones."""
+        first, last = self.reference, self.max_devices
+        if last - first < MOST_ADMISSIBLE:
+            return range(first, last + 1)
+        grid = {round(n) for n in np.geomspace(first, last, MOST_ADMISSIBLE).tolist()}
+        powers = {2**k for k in range(last.bit_length())}
+        measured = self.table.devices("workload", self.strategy)
+        return sorted(n for n in grid.union(powers, measured) if first <= n <= last)
 
     def shown(self, axis_size: int) -> tuple[int, ...]:
         """The admissible counts, or where they are many the measured and ``MOST_COUNTS`` others, evenly on a log scale.

@@ -78,8 +78,9 @@ def optimum(
         tolerance=tolerance,
         regret={c.num_devices: r for c, r in zip(counts, regret, strict=True)},
         outcome="undecided" if reason else "found",
-        at_upper_end=chosen == counts[-1].num_devices,
-        reason=reason or _predicted(counts, left),
+        # Where smaller counts do as well, nothing suggests that more devices would do better.
+        at_upper_end=chosen == counts[-1].num_devices and (reason is not None or len(left) == 1),
+        reason=reason or _tie(left, within, tolerance) or _predicted(counts, left),
     )
 
 
@@ -148,6 +149,13 @@ def _why_undecided(
     return (
         f"the data cannot tell {counts} apart: the estimate may cost up to {100 * upper:.0f} % more than the best count"
     )
+
+
+def _tie(left: Sequence[int], within: int, tolerance: float) -> str | None:
+    """What "found" means where several counts are left: close enough, not different."""
+    if len(left) == 1:
+        return None
+    return f"no difference detected among the counts not excluded; {within} is within {100 * tolerance:g} % of the best"
 
 
 def _win_frequency(counts: Sequence[CountCost], seed: int) -> dict[int, float]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.schema import MAX_CALLS_PER_VISIT, Failure, Launch, Plan, Program
+from ..data.schema import MAX_CALLS_PER_VISIT, MAX_SIZE, Failure, Launch, Plan, Program
 from ..model import law, rank
 from ..model.cell import Cell
 from ..model.program import Collective
@@ -54,6 +54,9 @@ class DryRun:
     identifiable: rank.Identifiability
     collectives: tuple[Collective, ...] | None
     failures: tuple[Failure, ...]
+
+
+MOST_SIZES = 100
 
 
 def make_plan(
@@ -159,6 +162,8 @@ def parse_sizes(text: str, devices: Sequence[int] = (), *, divides: bool = True)
     if len(parts) != 3:
         raise MeasureError(f"sizes {text!r}: a range is FIRST:LAST:HOW_MANY, as in 1e3:1e6:7.")
     first, last, number = (_whole(part, text) for part in parts)
+    if number > MOST_SIZES:
+        raise MeasureError(f"sizes {text!r}: at most {MOST_SIZES} sizes, each is measured on every count.")
     multiple = math.lcm(*devices) if divides else 1
     spaced = np.geomspace(first, last, number) if number > 1 else np.array([first])
     return tuple(sorted({max(1, round(size / multiple)) * multiple for size in spaced.tolist()}))
@@ -304,6 +309,6 @@ def _whole(part: str, text: str) -> int:
         value = float(part)
     except ValueError:
         value = math.nan
-    if not (value.is_integer() and value >= 1):
-        raise MeasureError(f"sizes {text!r}: {part.strip()!r} is no positive whole number.")
+    if not (value.is_integer() and 1 <= value <= MAX_SIZE):
+        raise MeasureError(f"sizes {text!r}: {part.strip()!r} is no positive whole number below 2**62.")
     return int(value)

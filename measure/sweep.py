@@ -129,6 +129,10 @@ class _Sweeping:
     def _missing(self) -> int:
         return self.plan.launches - self.done
 
+    @property
+    def _out_of_time(self) -> bool:
+        return self.ends_at is not None and time.monotonic() > self.ends_at
+
     def measure(self) -> None:
         """Launch until enough launches are complete."""
         replaced = 0
@@ -140,7 +144,7 @@ class _Sweeping:
                 self._write_held()
                 self.done = complete_launches(store.read(self.path))
             replaced += self.done <= before
-            if replaced >= MAX_REPLACED:
+            if replaced >= MAX_REPLACED or (replaced and not self.done and self._out_of_time):
                 raise MeasureError(self._describe_giving_up())
 
     def _launch(self) -> None:
@@ -215,7 +219,7 @@ class _Sweeping:
     def _describe_giving_up(self) -> str:
         last = describe_failure(self.failures[-1], "The last failure") if self.failures else ""
         kept = f"{self.path} holds {self.done} of {self.plan.launches} launches." if self.path.exists() else ""
-        return f"{self.plan.workload}: {MAX_REPLACED} launches failed, giving up. {kept}\n{last}"
+        return f"{self.plan.workload}: {self.number} launches were tried, giving up. {kept}\n{last}"
 
 
 def describe_failure(failure: Failure, opening: str) -> str:

@@ -216,7 +216,7 @@ def test_sizes_far_apart(csv):
     path = csv("devices,size,latency_s", "1,7,1", f"1,{big},1", f"2,{2**53 + 1},1")
     table = from_record(read_csv(path, scaling="strong"))
     assert table.sizes() == (7, big, 2**53 + 1)
-    with pytest.raises(RecordError, match=r"below 2\*\*62"):
+    with pytest.raises(RecordError, match=r"it must lie between"):
         read_csv(csv("devices,size,latency_s", "1,1e30,1"), scaling="strong")
 
 
@@ -281,7 +281,7 @@ def test_roles_and_work(csv):
         ("2,-1e-3,", r"line 3: latency_s is -0.001; a time must be above 0"),
         ("2,3e-9,", r"line 3: latency_s is 3e-09 s; .* below 100 ns. Is the unit right"),
         ("1.5,1,", r"line 3: devices is 1.5, which is not a whole number\."),
-        ("0,1,", r"line 3: devices is 0; it must be at least 1"),
+        ("0,1,", r"line 3: devices is 0; it must lie between 1 and"),
         (",1,", r"line 3, column 'devices': blank"),
         ("2", r"line 3: 1 values, but the header names 3 columns"),
         ("2,1,a,b", r"line 3: 4 values, but the header names 3 columns"),

@@ -241,3 +241,24 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
     monkeypatch.undo()
     writer.close()
     assert len(read(tmp_path / "a.jsonl").sweeps) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_devices": 0}, "has num_devices 0; it must lie between 1 and"),
+        ({"num_devices": 10**12}, "has num_devices 1000000000000; it must lie between 1 and"),
+        ({"size": -1}, "has size -1; it must lie between 1 and"),
+    ],
+)
+def test_an_impossible_cell_is_named(path, changes, message):
+    wrong = Cell(**{"role": "workload", "strategy": "jit", "num_devices": 2, "size": 10} | changes)
+    write(path, [sweep(), *launch_lines(), Program(sweep="s1", launch="a", program=9, cell=wrong)])
+    with pytest.raises(RecordError, match=message):
+        read(path)
+
+
+def test_an_impossible_path_is_named(path):
+    write(path, [sweep(path="sideways"), *launch_lines()])
+    with pytest.raises(RecordError, match=r"path 'sideways'.*must be strong or weak"):
+        read(path)

@@ -178,3 +178,10 @@ def test_hundreds_of_counts_are_shown_by_a_selection_that_holds_the_measured_one
     assert {1, 3, 500} <= set(shown)
     assert MOST_COUNTS / 2 < len(shown) <= MOST_COUNTS + 3
     assert costs.shown(3000) == tuple(sorted(set(shown)))
+
+
+def test_a_billion_counts_are_asked_for_on_a_grid(make_table):
+    table = make_table(lambda n, s: (1.0, 0.0, s / n), devices=(1, 2, 3), sizes=(3000,), path="weak")
+    counts = Costs.of(table, "jit", None, max_devices=10**9).admissible(3000)
+    assert {1, 2, 3, 4, 1024, 2**29, 10**9} <= set(counts)
+    assert len(counts) < 600
