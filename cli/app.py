@@ -6,6 +6,7 @@ stays below 150 ms.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 from typing import Annotated
@@ -52,8 +53,10 @@ def options(
 def main() -> None:
     """Entry point: a user's mistake ends in one line on stderr and exit code 2, never in a traceback."""
     output.show_warnings()
-    # Nothing that a command makes is worth looking for while it runs: a fit takes a tenth less time.
-    gc.set_threshold(1_000_000)
+    # Little that a command makes is garbage, and at the end all of it is: a fit takes a fifth less time when neither
+    # is searched for. A sweep of hours still collects now and then.
+    gc.set_threshold(10_000_000)
+    atexit.register(gc.freeze)
     try:
         app()
     except ValueError as error:
