@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import typer
 
-from . import options, units
+from ..model.cell import devices
+from . import options
 
 if TYPE_CHECKING:
     from ..fit.answer import Answer
@@ -104,7 +105,7 @@ def refuse_one_count(table: LaunchTable) -> None:
         from ..data.store import RecordError
 
         raise RecordError(
-            f"{table.source}: holds {units.devices(counts[0])} only, and nothing to compare with. "
+            f"{table.source}: holds {devices(counts[0])} only, and nothing to compare with. "
             "Measure another count with --devices."
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..fit.answer import Answer
+from ..model.cell import devices
 from . import units
 from .text import sentence
 
@@ -62,7 +63,7 @@ def _replication(answer: Answer) -> str:
 def objective_text(answer: Answer) -> str:
     """Which question is answered: the objective and the reference count."""
     cost = "time per unit of work, T(n, n s) / n" if answer.objective == "throughput" else "time per call, T(n, S)"
-    return f"objective: {answer.objective} ({cost}), against {units.devices(answer.reference_devices)}"
+    return f"objective: {answer.objective} ({cost}), against {devices(answer.reference_devices)}"
 
 
 def size_header(answer: Answer) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..fit.answer import CAUSES, Answer, CommunicationBound, Estimate, Growth, Meaning, Meanings, Part
+from ..model.cell import devices
 from ..model.program import Collective
 from . import units
 from .render_common import grouped, heading, size_cell, size_header, size_text
@@ -60,7 +61,7 @@ def collective_text(collective: Collective) -> str:
 
 def collectives_text(collectives: Sequence[Collective] | None, num_devices: int) -> str:
     """What the compiled program of the workload exchanges at one count."""
-    where = f"collectives in the compiled program on {units.devices(num_devices)}"
+    where = f"collectives in the compiled program on {devices(num_devices)}"
     if collectives is None:
         return f"{where}: unknown (there is no compiled program)"
     if not collectives:
@@ -89,9 +90,7 @@ def _step(answer: Answer) -> str | None:
 
 
 def _one_growth(answer: Answer, growth: Growth, title: str) -> str:
-    where = (
-        f"{title} from {growth.from_devices} to {units.devices(growth.to_devices)}, {size_text(answer, growth.size)}"
-    )
+    where = f"{title} from {growth.from_devices} to {devices(growth.to_devices)}, {size_text(answer, growth.size)}"
     total = f"{where}: {units.time_estimate(growth.latency_s)}"
     if growth.undecided is not None or not growth.shares:
         return "\n".join([sentence(total), sentence(f"its causes: {units.cannot_tell(growth.undecided)}", indent=2)])
@@ -144,7 +143,7 @@ def _split(source: str) -> tuple[str, str]:
 
 def _communication_bound(answer: Answer) -> str:
     bound = answer.communication_bound
-    where = f"{units.devices(bound.num_devices)}, {size_text(answer, bound.size)}"
+    where = f"{devices(bound.num_devices)}, {size_text(answer, bound.size)}"
     blocks = [f"communication bound? four meanings at {where}"]
     if bound.rejected_outright:
         blocks.append(sentence(f"rejected outright: {bound.rejected_outright}", indent=2))
@@ -266,5 +265,5 @@ def weak_efficiency(answer: Answer) -> str | None:
         else (entry.num_devices, f"90 % efficiency: {units.cannot_tell(entry.size_for_90_percent.reason)}")
         for entry in answer.weak_efficiency
     )
-    title = f"weak scaling against {units.devices(answer.reference_devices)}"
+    title = f"weak scaling against {devices(answer.reference_devices)}"
     return "\n".join([title, table(headers, rows, numeric=(0, 1)), *grouped(reached)])

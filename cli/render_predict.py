@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..fit.answer import Answer, BreakEvenCount, BreakEvenSize, Optimum, Prediction
+from ..model.cell import devices
 from . import units
 from .render_common import grouped, heading, objective_text, size_cell, size_header, size_text
 from .render_explain import weak_efficiency
@@ -55,7 +56,7 @@ def optimum(answer: Answer) -> str:
 def break_even(answer: Answer) -> str:
     """Where adding devices starts and stops to help."""
     found = answer.break_even
-    base = units.devices(answer.reference_devices)
+    base = devices(answer.reference_devices)
     lines = [
         f"break-even against {base}, {size_text(answer, found.size)}",
         sentence(f"helps from: {_count(found.first)}", indent=2),

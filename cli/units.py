@@ -100,11 +100,6 @@ def count_set(values: Sequence[int | None]) -> str:
     return "{" + ", ".join("never" if value is None else str(value) for value in values) + "}"
 
 
-def devices(count: int) -> str:
-    """``1 device``, ``8 devices``."""
-    return f"{count} device" if count == 1 else f"{count} devices"
-
-
 def size_text(size: float, unit: str, *, per_device: bool) -> str:
     """A place on the size axis in words: ``1,024 rows``, ``100 rows per device``, ``64 MiB``."""
     text = byte_count(size) if unit in BYTES else f"{_axis_number(size)} {unit}"

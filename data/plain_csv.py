@@ -184,7 +184,7 @@ def _size(row: Row, table: Table, sources: Mapping[str, Source], path: str, devi
         return _whole(share * devices, "size_per_device times devices", row, table, least=1)
     if "size" not in sources:
         return devices if path == "weak" else 1
-    size = _whole(sources["size"].number(row, table, "size"), "size", row, table, least=0)
+    size = _whole(sources["size"].number(row, table, "size"), "size", row, table, least=1)
     if path == "weak" and size % devices:
         raise RecordError(
             f"{_at(row, table)}: size {size} is no multiple of {devices} devices; with --scaling weak the size must be "

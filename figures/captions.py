@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ..fit.answer import Answer
+from ..model.cell import devices
 
 
 def scaling(answers: Sequence[Answer], predicted: pd.DataFrame, *, ideal: bool) -> str:
@@ -66,11 +67,6 @@ def size_in_words(answer: Answer) -> str:
     """The headline size and the path: ``100 rows per device (weak scaling)``."""
     per = " per device" if answer.path == "weak" else ""
     return f"{answer.size:,} {answer.unit}{per} ({answer.path} scaling)"
-
-
-def devices(count: int) -> str:
-    """``1 device``, ``2 devices``."""
-    return f"{count} device{'s' * (count != 1)}"
 
 
 def _points(answer: Answer) -> str:

@@ -7,12 +7,11 @@ from .answer import (
     BreakEven,
     BreakEvenCount,
     CommunicationBound,
-    Curve,
     Estimate,
     Growth,
     Meaning,
 )
-from .intervals import log_t_estimate
+from .curves import collective_curves
 from .launches import LaunchTable
 from .lawfit import LawFits, fit_laws
 from .optimum import no_optimum
@@ -76,7 +75,7 @@ def collectives_only(
         parameters=dict(fits.parameters),
         laws=tuple(fits.reports),
         predictions=(),
-        curves=_curves(table, strategy, confidence),
+        curves=collective_curves(table, strategy, confidence),
         warnings=_warnings(table, fits),
     )
 
@@ -103,26 +102,6 @@ def _undefined(size: int, num_devices: int) -> CommunicationBound:
 
 def _no_count() -> BreakEvenCount:
     return BreakEvenCount(estimate=None, set=(), outcome="undecided", reason=REASON)
-
-
-def _curves(table: LaunchTable, strategy: str, confidence: float) -> tuple[Curve, ...]:
-    """Time of one collective against devices, by message bytes."""
-    singles = [cell for cell in table.select("chain", strategy) if cell.k == 1]
-    found = []
-    for payload in sorted({cell.payload_bytes or 0 for cell in singles}):
-        cells = [cell for cell in singles if (cell.payload_bytes or 0) == payload]
-        rows = {cell.num_devices: table.row(cell) for cell in cells}
-        times = {n: row for n, row in sorted(rows.items()) if row is not None}
-        estimates = tuple(
-            log_t_estimate(row, confidence)
-            if table.replicated
-            else Estimate(estimate=float(row.mean()), reason="replication unknown")
-            for row in times.values()
-        )
-        found.append(
-            Curve(strategy=strategy, role="chain", size=payload, num_devices=tuple(times), latency_s=estimates)
-        )
-    return tuple(found)
 
 
 def _warnings(table: LaunchTable, fits: LawFits) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..model.cell import devices
 from .answer import CommunicationBound, Holds, Meaning, Meanings
 from .attribution import CANNOT_COMMUNICATE, Attribution, attribute, counts_at, headline_size
 from .collective_cost import workload_facts
@@ -212,7 +213,7 @@ def _share(place: Place, confidence: float) -> Found | Missing:
     if c is None:
         return Missing(reason=at.reasons.get("communication") or at.undecided or "")
     share = c / at.total
-    words = f"communication is {_percent(share.mean())} of the time on {_devices(place.num_devices)}, against half"
+    words = f"communication is {_percent(share.mean())} of the time on {devices(place.num_devices)}, against half"
     if tost(share, NEGLIGIBLE, confidence=confidence).equivalent:
         words += f" (equivalent to none within {_percent(NEGLIGIBLE)} of the time)"
     return Found(number=Mean(share - 0.5), null=0.5, words=words)
@@ -225,7 +226,7 @@ def _exceeds_compute(place: Place) -> Found | Missing:
         return Missing(reason=at.undecided or "")
     words = (
         f"communication is {_percent((c / at.total).mean())} and compute {_percent((k / at.total).mean())} "
-        f"of the time on {_devices(place.num_devices)}"
+        f"of the time on {devices(place.num_devices)}"
     )
     return Found(number=Mean((c - k) / at.total), words=words)
 
@@ -245,7 +246,7 @@ def _growth(place: Place) -> Found | Missing:
     # Cutting the gain at 0 changes nothing: growth less the least growth already lies below growth itself.
     smaller = Smallest((Mean(grown - change), Mean(grown - LEAST_GROWTH)))
     words = (
-        f"from {first} to {_devices(last)} communication grows by {_percent(grown.mean())} of the time on {first} "
+        f"from {first} to {devices(last)} communication grows by {_percent(grown.mean())} of the time on {first} "
         f"while compute gains {_percent(max(0.0, change.mean()))}; it must exceed the gain and {_percent(LEAST_GROWTH)}"
     )
     return Found(number=smaller, words=words)
@@ -275,7 +276,7 @@ def _no_gain(place: Place) -> Found | Missing:
     low, high = _extremes(kept_least, free_most), _extremes(kept_most, free_least)
     number = low if most is least else Between(low, high)
     said = (
-        f"with dispatch free the best count takes {_times(kept_least)} the time of {_devices(first)}, "
+        f"with dispatch free the best count takes {_times(kept_least)} the time of {devices(first)}, "
         f"with communication free as well {_times(free_least)}"
     )
     return Found(number=number, words=f"{said} ({words})")
@@ -318,7 +319,3 @@ def _times(ratios: list[np.ndarray]) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
-
-
-def _devices(count: int) -> str:
-    return f"{count} device{'' if count == 1 else 's'}"

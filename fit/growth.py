@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..model.cell import Cell
+from ..model.cell import Cell, devices
 from .answer import Estimate, Growth
 from .attribution import Attribution, attribute, counts_at, placed_twin
 from .intervals import p_differs, t_estimate
@@ -59,7 +59,7 @@ def growth(
     between = partial(Growth, from_devices=from_devices, to_devices=to_devices, size=axis_size)
     if start is None or end is None:
         missing = from_devices if start is None else to_devices
-        reason = f"{strategy} was not measured on {missing} device{'s' * (missing != 1)} at this size"
+        reason = f"{strategy} was not measured on {devices(missing)} at this size"
         return between(latency_s=Estimate(reason=reason), undecided=reason)
     total = t_estimate(end.total - start.total, confidence)
     if from_devices == 1 and (reason := one_device_regime(table, strategy, axis_size)):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import cast
 
-import numpy as np
-
-from ..model.cell import Cell
-from .answer import Answer, Curve, Estimate
+from .answer import Answer
 from .attribution import UNPLACED, counts_at, parts
 from .breakeven import break_even
-from .collective_cost import collective_costs
+from .collective_cost import collective_costs, workload_facts
 from .collectives_only import collectives_only
 from .communication import communication_bound
+from .curves import program_curves
 from .growth import growth_step, headline_growth
 from .input_transfer import input_transfers
-from .intervals import MIN_LAUNCHES, log_t_estimate
+from .intervals import MIN_LAUNCHES
 from .launches import LaunchTable
 from .lawfit import LawFits, fit_laws
 from .objective import Objective
@@ -85,7 +83,7 @@ def answer(
         s: optimum(table, strategy, fits, axis_size=s, tolerance=tolerance, confidence=confidence, seed=seed, **costs)
         for s in sizes
     }
-    facts = table.facts.get(_workload_cell(table, strategy, largest, size))
+    facts = workload_facts(table, strategy, largest, size)
     return Answer(
         workload=table.plan.workload,
         strategy=strategy,
@@ -127,7 +125,7 @@ def answer(
         parameters=dict(fits.parameters),
         laws=tuple(fits.reports),
         predictions=predictions(table, strategy, fits, confidence=confidence, **costs),
-        curves=_curves(table, confidence),
+        curves=program_curves(table, confidence),
         warnings=_warnings(table, strategy, fits, largest),
     )
 
@@ -167,41 +165,6 @@ def _interval_method(table: LaunchTable) -> str:
     if table.num_launches < MIN_LAUNCHES:
         return "none: fewer than three launches"
     return f"Student t over {table.num_launches} launches"
-
-
-def _workload_cell(table: LaunchTable, strategy: str, num_devices: int, axis_size: int) -> Cell:
-    size = table.plan.global_size(num_devices, axis_size)
-    return Cell(role="workload", strategy=strategy, num_devices=num_devices, size=size)
-
-
-def _curves(table: LaunchTable, confidence: float) -> tuple[Curve, ...]:
-    """Measured times of every strategy and control of the workload, by size."""
-    found = []
-    for role in ("workload", "local", "null"):
-        for strategy in sorted({cell.strategy for cell in table.select(role)}):
-            for size in table.sizes(role, strategy):
-                rows = {
-                    c.num_devices: table.latency_s[i]
-                    for i, c in enumerate(table.cells)
-                    if c.role == role and c.strategy == strategy and table.axis_size(c) == size
-                }
-                counts = tuple(sorted(rows))
-                found.append(
-                    Curve(
-                        strategy=strategy,
-                        role=role,
-                        size=size,
-                        num_devices=counts,
-                        latency_s=tuple(_mean(table, rows[n], confidence) for n in counts),
-                    )
-                )
-    return tuple(found)
-
-
-def _mean(table: LaunchTable, times: np.ndarray, confidence: float) -> Estimate:
-    if not table.replicated:
-        return Estimate(estimate=float(times.mean()), reason="replication unknown")
-    return log_t_estimate(times, confidence)
 
 
 def _warnings(table: LaunchTable, strategy: str, fits: LawFits, largest: int) -> tuple[str, ...]:

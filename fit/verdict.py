@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from ..model.cell import devices
 from .answer import Verdict
 from .attribution import Attribution, attribute, counts_at, headline_size
 from .growth import growth_ends, one_device_regime
@@ -99,7 +100,7 @@ def _by_time(
     causes = split.determined
     if causes is None:
         return split.undecided or "the causes are not determined"
-    return {c: s / split.total for c, s in causes.items()}, f"of the time on {_devices(counts[-1])}", split
+    return {c: s / split.total for c, s in causes.items()}, f"of the time on {devices(counts[-1])}", split
 
 
 def _by_growth(
@@ -122,8 +123,8 @@ def _by_growth(
         return next((one.undecided for one in (end, start) if one and one.undecided), "the causes are not determined")
     grown = end.total - start.total
     if reason := _no_growth(grown, confidence):
-        return f"{reason} from {ends[0]} to {_devices(ends[1])}"
-    what = f"of the growth from {ends[0]} to {_devices(ends[1])}"
+        return f"{reason} from {ends[0]} to {devices(ends[1])}"
+    what = f"of the growth from {ends[0]} to {devices(ends[1])}"
     return {cause: (after[cause] - before[cause]) / grown for cause in after}, what, end
 
 
@@ -161,10 +162,6 @@ def _confounded(
     if split.law is not None and fits is not None:
         found.extend(fits.confounded)
     return tuple(found)
-
-
-def _devices(count: int) -> str:
-    return f"{count} device{'' if count == 1 else 's'}"
 
 
 def _percent(share: np.ndarray) -> str:

@@ -209,7 +209,6 @@ class _Carried:
 
     def __init__(self, step: Callable[..., Any], state: Any, rest: tuple[Any, ...]) -> None:
         self._step, self._state, self._rest = step, state, rest
-        self._structure = jax.tree.structure(state)
         self._alone: bool | None = None
 
     def __call__(self) -> Any:

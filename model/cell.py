@@ -12,6 +12,11 @@ AS_WRITTEN = "as-written"
 """Strategy of a program that a user wrote, whatever it uses inside."""
 
 
+def devices(count: int) -> str:
+    """``1 device``, ``8 devices``."""
+    return f"{count} device" if count == 1 else f"{count} devices"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
     """What is timed as one: a role, how it is spread, and where in the (n, S) plane it stands.
@@ -52,5 +57,4 @@ class Cell:
 
     def __str__(self) -> str:
         probe = "" if self.k is None else f" k={self.k} {self.payload_bytes} B"
-        devices = f"{self.num_devices} device{'s' * (self.num_devices != 1)}"
-        return f"{self.role}/{self.strategy} on {devices}, size {self.size}{probe}"
+        return f"{self.role}/{self.strategy} on {devices(self.num_devices)}, size {self.size}{probe}"

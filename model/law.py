@@ -120,23 +120,6 @@ def design(law: Law, cells: Sequence[Cell], facts: Mapping[Cell, ProgramFacts | 
     )
 
 
-def design_at(
-    law: Law, names: Sequence[str], cell: Cell, facts: ProgramFacts | None, *, cores: int | None
-) -> np.ndarray:
-    """Return the row, shape (P,), of one more cell in a design with these columns.
-
-    Raises
-    ------
-    ValueError
-        If the cell needs a parameter that has no column: nothing measured determines it. (``decomposition.at`` goes
-        further: it interpolates free compute and collective times.)
-    """
-    row = terms(law, cell, facts, cores=cores)
-    if missing := [name for name, value in row.items() if value and name not in names]:
-        raise ValueError(f"{', '.join(missing)} of {cell} was not measured in any cell.")
-    return np.array([row.get(name, 0.0) for name in names])
-
-
 def terms(law: Law, cell: Cell, facts: ProgramFacts | None, *, cores: int | None) -> dict[str, float]:
     """Return the coefficient of each parameter in the time of one cell (zeros may be left out)."""
     n = cell.num_devices

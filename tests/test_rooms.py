@@ -41,5 +41,5 @@ def test_a_room_imports_only_from_below(room):
     assert {path: rooms for path, rooms in above.items() if rooms} == {}
 
 
-def test_the_check_sees_an_import_from_above(tmp_path):
-    assert "fit" in imported_rooms(ROOT / "study" / "loop.py")
+def test_the_check_sees_relative_imports():
+    assert imported_rooms(ROOT / "study" / "loop.py") == {"data", "fit", "measure"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from breakeven.model.cell import Cell
-from breakeven.model.law import MENU, Law, design, design_at, undefined
+from breakeven.model.law import MENU, Law, design, undefined
 from breakeven.model.program import Collective, ProgramFacts
 
 RING = Law("ring", "per-device")
@@ -168,27 +168,6 @@ def test_an_unknown_trip_count_is_named_with_its_cell():
         ValueError, match="workload/jit on 2 devices, size 800: an all-reduce runs in a loop of unknown"
     ):
         design(RING, cells, facts_of(cells, (all_reduce(count=None),)), cores=None)
-
-
-def test_a_row_elsewhere_is_the_row_a_design_would_have():
-    cells = [cell("workload", n) for n in (1, 2, 4, 8)]
-    facts = facts_of(cells)
-    found = design(RING, cells, facts, cores=None)
-    for index, one in enumerate(cells):
-        row = design_at(RING, found.names, one, facts[one], cores=None)
-        np.testing.assert_array_equal(row, found.matrix[index])
-
-
-def test_a_row_elsewhere_needs_measured_parameters():
-    names = design(Law("free", "per-device"), [cell("workload", 2)], facts_of([cell("workload", 2)]), cores=None).names
-    with pytest.raises(ValueError, match=r"collective\[4, 1000\] of workload/jit on 4 devices.* was not measured"):
-        design_at(
-            Law("free", "per-device"),
-            names,
-            cell("workload", 4),
-            ProgramFacts(flops=1.0, collectives=(all_reduce(),)),
-            cores=None,
-        )
 
 
 def test_unknown_forms_are_named():
