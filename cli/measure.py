@@ -12,7 +12,26 @@ from .planned import Wish, plan_of
 
 if TYPE_CHECKING:
     from ..data.schema import Plan
+    from ..study.until import Goal, Outcome
 
+MostLaunches = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="Fresh processes; below three there is no interval. Default: 6; with --until 30 at most.",
+        show_default=False,
+    ),
+]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GOAL",
+        help="Stop when this is known: 'break-even ±10%' (or 'at 4'), 'share ±5%', 'optimum', 'first'. "
+        "--budget (default 5m) is the most it may take.",
+        show_default=False,
+    ),
+]
 RecordFile = Annotated[
     Path,
     typer.Option("-o", "--output", metavar="FILE", help="Record to write, or to go on with when it holds this plan."),
@@ -25,7 +44,7 @@ def command(
     sizes: options.Sizes = None,
     sizes_per_device: options.SizesPerDevice = None,
     strategies: options.Strategies = None,
-    launches: options.Launches = 6,
+    launches: MostLaunches = None,
     budget: options.Budget = None,
     calls: options.Calls = None,
     warmups: options.Warmups = 2,
@@ -35,6 +54,7 @@ def command(
     objective: options.PlanObjective = None,
     seed: options.Seed = 0,
     timeout: options.Timeout = "120s",
+    until: Until = None,
     dry_run: options.DryRun = False,
     record: RecordFile = Path("sweep.jsonl"),
     as_json: options.AsJson = False,
@@ -45,10 +65,17 @@ def command(
     Example:
       breakeven measure sin-reduce --devices 1,2 --sizes 256:4096:5 --budget 60s -o sweep.jsonl
       breakeven measure mine.py:build --sizes-per-device 1024,4096 --dry-run
+      breakeven measure sin-reduce --devices 1,2 --sizes 512,1024,2048 --until "break-even ±10%"
 
-    Fresh processes measure one after the other. Ctrl-C keeps what was measured; the same command goes on.
+    Fresh processes measure one after the other. Ctrl-C keeps what was measured; the same command goes on. With
+    --until, exit code 1 says that the goal was not reached within the budget.
     """
     options.output_file("-o", record)
+    goal = None if until is None else _goal(until)
+    if goal is not None:
+        from ..study.until import MOST_LAUNCHES
+
+        launches, budget = launches or MOST_LAUNCHES, budget or "5m"
     plan = plan_of(
         Wish(
             workload=workload,
@@ -56,7 +83,7 @@ def command(
             sizes=sizes,
             sizes_per_device=sizes_per_device,
             strategies=strategies,
-            launches=launches,
+            launches=launches or 6,
             budget=budget,
             calls=calls,
             warmups=warmups,
@@ -71,6 +98,9 @@ def command(
     if dry_run:
         describe_plan(plan, as_json=as_json)
         return
+    if goal is not None:
+        _measure_until(plan, record, goal, as_json=as_json)
+        return
     from ..measure.sweep import run
     from .progress import reporter
 
@@ -79,7 +109,32 @@ def command(
             path = run(plan, record, on_progress=report)
     except KeyboardInterrupt as interruption:
         output.interrupted(str(interruption))
-    _conclude(path, as_json=as_json)
+    _conclude(path, plan.unit, as_json=as_json)
+
+
+def _goal(text: str) -> Goal:
+    from ..study.until import GoalError, parse
+
+    try:
+        return parse(text)
+    except GoalError as error:
+        output.bad_argument("--until", str(error))
+
+
+def _measure_until(plan: Plan, record: Path, goal: Goal, *, as_json: bool) -> None:
+    """Measure until the goal is reached; exit code 1 when it is not."""
+    from ..study.until import GoalError, carry_out
+    from .progress import reporter
+
+    try:
+        with reporter() as report:
+            path, outcome = carry_out(plan, record, goal, on_progress=report)
+    except GoalError as error:
+        output.bad_argument("--until", str(error))
+    except KeyboardInterrupt as interruption:
+        output.interrupted(str(interruption))
+    _conclude(path, plan.unit, as_json=as_json, goal=goal, outcome=outcome)
+    raise typer.Exit(output.DECIDED if outcome.reached else output.UNDECIDED)
 
 
 def describe_plan(plan: Plan, *, as_json: bool) -> None:
@@ -94,14 +149,21 @@ def describe_plan(plan: Plan, *, as_json: bool) -> None:
         output.emit(dry_run(description))
 
 
-def _conclude(path: Path, *, as_json: bool) -> None:
+def _conclude(
+    path: Path, unit: str, *, as_json: bool, goal: Goal | None = None, outcome: Outcome | None = None
+) -> None:
     from ..data.store import read
     from .record_summary import counts
 
     found = counts(read(path))
     if as_json:
-        output.emit_json({"path": str(path), **found})
+        ended = {} if outcome is None else {"goal": str(goal), "outcome": outcome}
+        output.emit_json({"path": str(path), **found, **ended})
         return
     from .render_record import measured
 
     output.emit(measured(path, found))
+    if goal is not None and outcome is not None:
+        from .render_until import ending
+
+        output.emit(ending(goal, outcome, unit))

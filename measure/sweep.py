@@ -39,9 +39,16 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
+Enough = Callable[[store.Record], bool]
 
 
-def run(plan: Plan, path: str | os.PathLike[str], *, on_progress: OnProgress | None = None) -> Path:
+def run(
+    plan: Plan,
+    path: str | os.PathLike[str],
+    *,
+    on_progress: OnProgress | None = None,
+    enough: Enough | None = None,
+) -> Path:
     """Measure a plan into a record, or go on with one that holds fewer complete launches than planned.
 
     Nothing is written before the first visit of a launch, so that a mistake leaves no file behind.
@@ -51,6 +58,8 @@ def run(plan: Plan, path: str | os.PathLike[str], *, on_progress: OnProgress | N
     plan : from ``planning.make_plan``
     path : the record; created, or appended to when it holds the same plan
     on_progress : called at every step while compiling, and after every round
+    enough : asked after every launch, with the whole record, whether to stop; ``plan.launches`` are then the most, and
+        none is begun after the budget
 
     Returns
     -------
@@ -66,7 +75,7 @@ def run(plan: Plan, path: str | os.PathLike[str], *, on_progress: OnProgress | N
     Interrupted
         On Ctrl-C; what was measured is in the file.
     """
-    state = _Sweeping(plan=plan, path=Path(path), on_progress=on_progress or _silent)
+    state = _Sweeping(plan=plan, path=Path(path), on_progress=on_progress or _silent, enough=enough)
     state.open()
     try:
         state.measure()
@@ -93,6 +102,8 @@ class _Sweeping:
     plan: Plan
     path: Path
     on_progress: OnProgress
+    enough: Enough | None = None
+    stopped: bool = False
     sweep: str = ""
     done: int = 0
     failures: list[Failure] = field(default_factory=list)
@@ -109,7 +120,7 @@ class _Sweeping:
             for sweep in record.sweeps:
                 _check_same_plan(self.plan, sweep.plan, self.path)
             self.sweep = record.sweeps[-1].sweep
-            self.done = complete_launches(record)
+            self._look(record)
             self.failures = list(record.failures)
             self.number = len(record.launches)
         else:
@@ -136,16 +147,22 @@ class _Sweeping:
     def measure(self) -> None:
         """Launch until enough launches are complete."""
         replaced = 0
-        while self._missing > 0:
+        while self._missing > 0 and not self.stopped:
             before = self.done
             self._launch()
             self.number += 1
             if self.path.exists():
                 self._write_held()
-                self.done = complete_launches(store.read(self.path))
+                self._look(store.read(self.path))
             replaced += self.done <= before
             if replaced >= MAX_REPLACED or (replaced and not self.done and self._out_of_time):
                 raise MeasureError(self._describe_giving_up())
+
+    def _look(self, record: store.Record) -> None:
+        """Count the complete launches; where a question decides when to stop, ask it, and mind the budget."""
+        self.done = complete_launches(record)
+        if self.enough is not None and self.done:
+            self.stopped = self.enough(record) or self._out_of_time
 
     def _launch(self) -> None:
         request = Request(

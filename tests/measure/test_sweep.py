@@ -169,6 +169,22 @@ def test_a_budget_is_kept(user_file, plan_of, tmp_path):
     assert complete(path) == 2
 
 
+def test_a_sweep_stops_when_enough_is_known_and_goes_on_when_it_is_not(user_file, plan_of, tmp_path):
+    plan, path = plan_of(user_file(), launches=5), tmp_path / "sweep.jsonl"
+    sweep.run(plan, path, enough=lambda record: sweep.complete_launches(record) >= 2)
+    assert complete(path) == 2
+    sweep.run(plan, path, enough=lambda record: sweep.complete_launches(record) >= 2)
+    assert complete(path) == 2
+    sweep.run(plan, path, enough=lambda record: sweep.complete_launches(record) >= 3)
+    assert complete(path) == 3
+
+
+def test_a_sweep_that_never_knows_enough_ends_at_its_budget(user_file, plan_of, tmp_path):
+    plan = plan_of(user_file(), launches=100, budget_s=6.0)
+    path = sweep.run(plan, tmp_path / "sweep.jsonl", enough=lambda record: False)
+    assert 1 <= complete(path) < 100
+
+
 SWEEP = """
 import sys, msgspec
 from breakeven.data.schema import Plan
