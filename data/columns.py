@@ -22,8 +22,15 @@ TARGETS = {
     "launch": ("launch",),
     "strategy": ("strategy",),
     "role": ("role",),
+    "collective": ("collective",),
+    "note": (),
 }
 """What a column can mean, and the column names taken for it unasked."""
+
+WORDS = frozenset({"strategy", "role", "collective"})
+"""Targets that may be given as one word for all rows, where no column bears that name."""
+
+LEAVE_OUT = "leave the row out (a # in front makes it a comment)"
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _LEADING = re.compile(rf"({_NUMBER})\s*([*/])\s*(.+)")
@@ -32,16 +39,17 @@ _TRAILING = re.compile(rf"(.+?)\s*([*/])\s*({_NUMBER})")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a value comes from: ``factor * column``, ``factor / column``, or one number for all rows."""
+    """Where a value comes from: ``factor * column``, ``factor / column``, or one number or word for all rows."""
 
     column: str | None = None
     factor: float = 1.0
     reciprocal: bool = False
+    word: str | None = None
 
     def text(self, row: Row, table: Table) -> str | None:
         """The value as it stands; None where blank."""
         if self.column is None:
-            return f"{self.factor:g}"
+            return self.word or f"{self.factor:g}"
         return row.values[table.index[self.column]] or None
 
     def number(self, row: Row, table: Table, target: str) -> float:
@@ -57,7 +65,9 @@ class Source:
         text = row.values[table.index[self.column]]
         where = f"{table.path}, line {row.line}, column {self.column!r}"
         if not text:
-            raise RecordError(f"{where}: blank, but {target} is needed in every row; fill it or leave the row out.")
+            raise RecordError(f"{where}: blank, but {target} is needed in every row; fill it, or {LEAVE_OUT}.")
+        if table.decimal_comma and re.fullmatch(r"[+-]?\d+,\d+", text):
+            text = text.replace(",", ".")
         try:
             value = float(text)
         except ValueError:
@@ -66,7 +76,7 @@ class Source:
                 + (" (or size=1 when all rows have the same size)." if target == "size" else ".")
             ) from None
         if not math.isfinite(value):
-            raise RecordError(f"{where}: {text!r} is no finite number; leave the row out.")
+            raise RecordError(f"{where}: {text!r} is no finite number; {LEAVE_OUT}.")
         if not self.reciprocal:
             # A size above 2**53 must not be rounded on its way through a float.
             return int(text) if self.factor == 1 and re.fullmatch(r"\d+", text) else value * self.factor
@@ -118,6 +128,8 @@ def _source(target: str, expression: str, table: Table) -> Source:
         return Source(column)
     if re.fullmatch(_NUMBER, name):
         return Source(factor=float(name))
+    if target in WORDS and re.fullmatch(r"[A-Za-z][\w-]*", name):
+        return Source(word=name)
     if match := _TRAILING.fullmatch(name):
         name, operator, number = match.groups()
         factor = _factor(operator, number, target, expression)

@@ -37,6 +37,7 @@ class Measurement:
     replicate: str | None
     latency_ns: int
     work: float | None
+    collective: str | None
     line: int
 
 
@@ -122,13 +123,14 @@ def _visits(rows: Sequence[Measurement]) -> dict[tuple[str, Cell], list[list[int
 
 
 def _facts(table: Table, rows: Sequence[Measurement]) -> dict[Cell, ProgramFacts]:
-    """What the file says of the programs: the collective of a chain row, the work of any other."""
-    kind = _kind(table) if any(row.cell.role == "chain" for row in rows) else ""
+    """What the file says of the programs: the collective of a chain row; of others their work and their lack of one."""
+    _refuse_mixed_collectives(table, rows)
+    kind = _kind(table, rows) if any(row.cell.role == "chain" for row in rows) else ""
     facts: dict[Cell, ProgramFacts] = {}
     for row in rows:
         cell, payload = row.cell, row.cell.payload_bytes
         known = facts.get(cell)
-        if known is not None and known.work != row.work:
+        if known is not None and row.work is not None and known.work != row.work:
             raise RecordError(
                 f"{table.path}, line {row.line}: work is {row.work}, but {known.work} on an earlier line for the same "
                 "devices and size; the work of one device must not differ between repeats."
@@ -143,15 +145,45 @@ def _facts(table: Table, rows: Sequence[Measurement]) -> dict[Cell, ProgramFacts
                 group_size=cell.num_devices,
             )
             facts[cell] = ProgramFacts(work=row.work, collectives=(collective,))
-        elif row.work is not None:
-            facts[cell] = ProgramFacts(work=row.work)
+        elif row.work is not None or _is_none(row.collective):
+            # Without a column of work it is the share of a device, as for programs of which nothing is said.
+            work = cell.size_per_device if row.work is None else row.work
+            facts[cell] = ProgramFacts(work=work, collectives_known=_is_none(row.collective))
     return facts
 
 
-def _kind(table: Table) -> str:
-    """Kind of the collective, one for the whole file; all-reduce when the file does not say."""
-    name = _common(table, "collective") or "all-reduce"
-    key = "".join(letter for letter in name.lower() if letter.isalpha())
+def _refuse_mixed_collectives(table: Table, rows: Sequence[Measurement]) -> None:
+    """One device needs no collective; on more, programs with different ones are different programs."""
+    alone = [row for row in rows if row.cell.role == "chain"]
+    if alone and all(row.cell.num_devices == 1 for row in alone):
+        raise RecordError(
+            f"{table.path}: every collective was timed on 1 device, where nothing is exchanged. Processes that did not "
+            "find each other (a build without MPI) look like this, each its own rank 0; a bus bandwidth of 0 is a sign."
+        )
+    seen: dict[str, str | None] = {}
+    for row in rows:
+        if row.cell.num_devices == 1 and row.cell.role != "chain":
+            continue
+        first = seen.setdefault(row.cell.role, row.collective)
+        if first != row.collective:
+            raise RecordError(
+                f"{table.path}, line {row.line}: the collective is {row.collective or 'blank'}, but "
+                f"{first or 'blank'} on an earlier line, and they would be mixed; take one with --where."
+            )
+
+
+def _is_none(collective: str | None) -> bool:
+    return collective is not None and _letters(collective) == "none"
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalpha())
+
+
+def _kind(table: Table, rows: Sequence[Measurement]) -> str:
+    """Kind of the collectives that were timed, one for the whole file; all-reduce when the file does not say."""
+    name = next((row.collective for row in rows if row.cell.role == "chain"), None) or "all-reduce"
+    key = _letters(name)
     if key not in KINDS:
         known = ", ".join(sorted(set(KINDS.values())))
         raise RecordError(

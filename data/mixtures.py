@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Sequence
 
@@ -41,6 +42,15 @@ COUNTERS = frozenset(
 )
 """Numeric columns that count repeats of the same thing."""
 
+SETTINGS = frozenset(
+    {
+        *("batch", "batch_size", "batchsize", "global_batch", "threads", "num_threads", "processes"),
+        *("nodes", "num_nodes", "nnodes", "hosts", "num_hosts"),
+        *("ppn", "gpus_per_node", "devices_per_node", "ranks_per_node", "tasks_per_node", "processes_per_node"),
+    }
+)
+"""Numeric columns that set what is measured, however seldom their values recur."""
+
 
 def refuse_mixed_text(table: Table, used: set[str]) -> None:
     """Text that differs between rows names different things, unless the user said what it is."""
@@ -56,7 +66,7 @@ def refuse_mixed_text(table: Table, used: set[str]) -> None:
             f"({'; '.join(f'{name}: {values_in_words(table, name)}' for name in mixed)}). "
             f"Take one with --where {first}={_quoted(table.column(first)[0])} (or {first}~PART OF THE TEXT), or say "
             f"what it is: --columns strategy={first} to compare them, --columns replicate={first} for repeats of the "
-            "same thing."
+            f"same thing, --columns note={first} where it only describes the rows."
         )
 
 
@@ -78,12 +88,13 @@ def refuse_mixed_settings(table: Table, used: set[str], devices: Sequence[int], 
             within[cell].add(value)
         occurs = Counter(table.column(name))
         recur = all(len(where) >= counts and occurs[value] > 1 for value, where in at.items())
-        if recur and max(map(len, within.values())) > 1:
+        if (recur or _words(name) in SETTINGS) and max(map(len, within.values())) > 1:
             raise RecordError(
                 f"{table.path}: rows with the same devices and size differ in {name} "
                 f"({values_in_words(table, name)}) and would be mixed. Say what it is: --columns size={name} (or "
-                f"message_bytes, size_per_device) if it is the size, --columns replicate={name} if it counts repeats, "
-                f"or take one with --where {name}={table.column(name)[0]}."
+                f"message_bytes, size_per_device) if it is the size, --columns strategy={name} to compare them, "
+                f"--columns replicate={name} if it counts repeats, or take one with --where "
+                f"{name}={table.column(name)[0]}."
             )
 
 
@@ -94,6 +105,11 @@ def values_in_words(table: Table, name: str, shown: int = 4) -> str:
         f"{value[:40] or '(blank)'} ({count} row{'s' * (count > 1)})" for value, count in counts.most_common(shown)
     ]
     return ", ".join(words) + (f" and {len(counts) - shown} more" if len(counts) > shown else "")
+
+
+def _words(name: str) -> str:
+    """A column's name as ``SETTINGS`` spells it: ``GPUs per node`` is ``gpus_per_node``."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
 def _differs(table: Table, name: str) -> bool:

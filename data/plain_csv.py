@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import IntEnum
 from pathlib import Path
 
 from ..model.cell import AS_WRITTEN, ROLES, Cell
-from .columns import TARGETS, Source, parse_columns, parse_where
+from .columns import LEAVE_OUT, TARGETS, Source, parse_columns, parse_where
 from .delimited import Row, Table, read_table
 from .foreign import Measurement, to_record
 from .mixtures import refuse_mixed_settings, refuse_mixed_text, values_in_words
@@ -58,6 +60,7 @@ def read_csv(
     sources = _with_defaults(sources, table)
     _need(("devices", "latency_s"), sources, table)
     used = {source.column for source in sources.values() if source.column is not None}
+    sources.pop("note", None)
     refuse_mixed_text(table, used)
     path_kind = _path(table, sources, scaling)
     rows = [_measurement(row, table, sources, path_kind) for row in table.rows]
@@ -85,7 +88,7 @@ def _choose(table: Table, where: str | Mapping[str, str] | None) -> Table:
                 f"{table.path}: no row is left with {condition}; "
                 f"{condition.column} holds {values_in_words(table, condition.column)}."
             )
-        table = Table(path=table.path, header=table.header, rows=rows)
+        table = replace(table, rows=rows)
     return table
 
 
@@ -114,16 +117,52 @@ def _path(table: Table, sources: Mapping[str, Source], scaling: str | None) -> s
         if scaling not in ("strong", "weak"):
             raise RecordError(f"{table.path}: scaling must be 'strong' or 'weak', got {scaling!r}.")
         return scaling
-    target = "size_per_device" if "size_per_device" in sources else "size"
-    only = "weak" if target == "size_per_device" else "strong"
-    column = sources[target].column if target in sources else None
-    if column is None or "message_bytes" in sources or len(set(table.column(column))) == 1:
-        return only
+    if "message_bytes" in sources or sources.keys().isdisjoint(SIZES):
+        return "strong"
+    if len({sources["devices"].number(row, table, "devices") for row in table.rows}) == 1:
+        return "strong"
+    strong, weak = (_series(table, sources, axis) for axis in ("size", "size_per_device"))
+    # Sizes that meet by chance (64 on one device, 16 on each of four) are no series beside a full grid of the other.
+    for told in (_Series.SOME, _Series.ALL):
+        if (strong >= told) != (weak >= told):
+            return "strong" if strong >= told else "weak"
+    if strong and _one_value(table, sources):
+        return "weak" if "size_per_device" in sources else "strong"
     raise RecordError(
         f"{table.path}: holds several sizes, and the answer depends on which of them form a series. "
         "Say --scaling strong (the global size stays, each device's share shrinks) or --scaling weak (the size per "
         "device stays, the total grows)."
     )
+
+
+class _Series(IntEnum):
+    """Whether sizes were measured on several counts: none, some of them, each on all counts."""
+
+    NONE = 0
+    SOME = 1
+    ALL = 2
+
+
+def _series(table: Table, sources: Mapping[str, Source], axis: str) -> _Series:
+    """How far each ``size`` (or ``size_per_device``) was measured along the counts."""
+    given = next(iter(SIZES & sources.keys()))
+    counts: dict[float, set[float]] = {}
+    for row in table.rows:
+        devices = sources["devices"].number(row, table, "devices")
+        value = sources[given].number(row, table, given)
+        if given != axis:
+            value = value * devices if axis == "size" else value / devices if devices else value
+        # Rounded: a size may have been scaled from a fraction.
+        counts.setdefault(float(f"{value:.9g}"), set()).add(devices)
+    if not any(len(found) > 1 for found in counts.values()):
+        return _Series.NONE
+    return _Series.ALL if len(set(map(frozenset, counts.values()))) == 1 else _Series.SOME
+
+
+def _one_value(table: Table, sources: Mapping[str, Source]) -> bool:
+    """Whether the size that the file gives is the same in every row."""
+    column = sources[next(iter(SIZES & sources.keys()))].column
+    return column is None or len(set(table.column(column))) == 1
 
 
 def _measurement(row: Row, table: Table, sources: Mapping[str, Source], path: str) -> Measurement:
@@ -135,7 +174,10 @@ def _measurement(row: Row, table: Table, sources: Mapping[str, Source], path: st
     devices = _whole(sources["devices"].number(row, table, "devices"), "devices", row, table, least=1)
     latency_s = sources["latency_s"].number(row, table, "latency_s")
     if latency_s <= 0:
-        raise RecordError(f"{_at(row, table)}: latency_s is {latency_s}; a time must be above 0.")
+        raise RecordError(
+            f"{_at(row, table)}: latency_s is {latency_s:g}; a time must be above 0. Where a run failed, or took less "
+            f"than its clock shows, {LEAVE_OUT}."
+        )
     if latency_s > LONGEST_S:
         raise RecordError(
             f"{_at(row, table)}: latency_s is {latency_s:g} s, which is {LONGEST_S:g} or more. Is the unit right?"
@@ -171,6 +213,7 @@ def _measurement(row: Row, table: Table, sources: Mapping[str, Source], path: st
         replicate=text("replicate"),
         latency_ns=round(latency_s * 1e9),
         work=sources["work"].number(row, table, "work") if "work" in sources else None,
+        collective=text("collective"),
         line=row.line,
     )
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.rounds import TimedVisit, select_sweeps, timed_visits
+from ..data.rounds import TimedVisit, barred, select_sweeps, timed_visits
 from ..data.schema import Failure, Plan
 from ..data.store import Record, RecordError
 from ..model.cell import Cell
@@ -120,17 +120,16 @@ def from_record(record: Record) -> LaunchTable:
     """
     sweep = select_sweeps(record)
     visits = timed_visits(record)
-    bad = [v for v in visits if not v.latency_s > 0]
+    # One impossible call is enough: the clock went wrong, and a median would hide it.
+    bad = [v for v in visits if not min(v.visit.latency_ns[v.visit.warmups :]) > 0]
     if bad:
         raise RecordError(
-            f"{record.source}: {len(bad)} of {len(visits)} times are zero or negative (first: {bad[0].cell}); "
-            "a latency must be positive."
+            f"{record.source}: {len(bad)} of {len(visits)} visits hold times that are zero or negative (first: "
+            f"{bad[0].cell}); a latency must be positive."
         )
     complete = [v for v in visits if v.complete]
     if not complete:
-        raise RecordError(
-            f"{record.source}: no launch has a complete round over all cells; measure again with a larger --budget."
-        )
+        raise RecordError(f"{record.source}: {_why_nothing(record)}.")
     cells = tuple(sorted({v.cell for v in complete}, key=lambda cell: cell.sort_key))
     replicated = not sweep.foreign or _launches_are_complete(complete, len(cells))
     blocks = _blocks(complete, cells, replicated)
@@ -155,6 +154,15 @@ def from_record(record: Record) -> LaunchTable:
         foreign=sweep.foreign,
         source=record.source,
     )
+
+
+def _why_nothing(record: Record) -> str:
+    """Why no round counts: every cell failed, or none was long enough."""
+    failed = [f for f in record.failures if f.cell is not None and f.stage in ("visit", "compile", "build")]
+    if failed and {program.cell for program in record.programs} <= barred(record):
+        first = failed[0]
+        return f"every cell failed, and nothing was measured (first: {first.cell}: {first.error}: {first.message})"
+    return "no launch has a complete round over all cells; measure again with a larger --budget"
 
 
 class _Block(NamedTuple):

@@ -47,6 +47,7 @@ class ProgramFacts:
     num_arguments : arrays passed per call
     devices_used : devices the compiled program runs on; fewer than the mesh has where nothing lies on the others
     inputs_in_place : every argument already lies as the program wants it when it is called
+    collectives_known : False for data from elsewhere that do not say what the program exchanges
     """
 
     flops: float | None = None
@@ -61,6 +62,7 @@ class ProgramFacts:
     num_arguments: int = 0
     devices_used: int | None = None
     inputs_in_place: bool = True
+    collectives_known: bool = True
 
     @property
     def communicates(self) -> bool:
@@ -70,6 +72,8 @@ class ProgramFacts:
     @property
     def can_rule_out_communication(self) -> bool:
         """No collective, transfer, callback or custom call, and inputs in place: nothing can communicate."""
+        if not self.collectives_known:
+            return False
         return not (self.communicates or self.callbacks or self.custom_calls) and self.inputs_in_place
 
     @property

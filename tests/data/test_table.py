@@ -136,7 +136,8 @@ def test_times_must_be_positive(value):
     spoilt = times(1, 1)
     spoilt[0][0][2] = (value, value, 7)
     with pytest.raises(
-        RecordError, match=r"1 of 6 times are zero or negative \(first: local.jit on 1 device, size 10\)"
+        RecordError,
+        match=r"1 of 6 visits hold times that are zero or negative \(first: local.jit on 1 device, size 10\)",
     ):
         from_record(record_of(spoilt))
 
