@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .cell import Cell
 from .decomposition import by_cause
 from .law import Design, Law, design
+from .menu import executions
 from .program import Collective, ProgramFacts
 
 CHAIN_LENGTHS = (1, 4, 16)
 PAYLOAD_FACTORS = (0.25, 1.0, 4.0)
 FLOPS_PER_ELEMENT = 100.0
 BYTES_PER_ELEMENT = 1
+
+SLOW = 1.5
+"""The second mode of a bimodal cell over its first."""
+
+CollectiveCost = Callable[[int, int], float]
+"""Seconds of one all-reduce on n devices of a message of that many bytes."""
 
 _COMMON = {
     "c0": 20e-6,
@@ -50,6 +58,7 @@ class Truth:
     cells : C cells; facts : of their programs
     times_s : ndarray, shape (C,), seconds; causes : the same by cause
     cores : that the devices share; None: each has its own
+    collective_s : cost of an all-reduce where it does not follow the law
     """
 
     law: Law
@@ -63,6 +72,7 @@ class Truth:
     times_s: np.ndarray
     causes: Mapping[str, np.ndarray]
     cores: int | None
+    collective_s: CollectiveCost | None = None
     _bytes_per_element: int = field(repr=False, default=BYTES_PER_ELEMENT)
 
     def causes_at(self, num_devices: int, axis_size: int) -> dict[str, float]:
@@ -70,7 +80,8 @@ class Truth:
         size = axis_size * num_devices if self.path == "weak" else axis_size
         cell = Cell(role="workload", strategy=self.strategy, num_devices=num_devices, size=size)
         facts = {cell: _facts(cell, _payload(axis_size, self._bytes_per_element))}
-        return {cause: float(t[0]) for cause, t in _true_causes(self.law, self.parameters, facts, self.cores).items()}
+        causes = _true_causes(self.law, self.parameters, facts, self.cores, self.collective_s)
+        return {cause: float(t[0]) for cause, t in causes.items()}
 
     def latency_s(self, num_devices: int, axis_size: int) -> float:
         """True time of one call of the workload, seconds."""
@@ -87,6 +98,7 @@ def truth(
     strategy: str = "jit",
     cores: int | None = None,
     bytes_per_element: int = BYTES_PER_ELEMENT,
+    collective_s: CollectiveCost | None = None,
     controls: bool = True,
     probes: bool = True,
 ) -> Truth:
@@ -99,6 +111,7 @@ def truth(
     path : ``strong`` or ``weak``; sizes : global, or per device
     bytes_per_element : the workload all-reduces once, this many bytes for each element of the size axis, the same on
         every count (a gradient); 0: no collective at all
+    collective_s : cost of one all-reduce, instead of the law's: a network that no law of the menu describes
     controls, probes : whether local and null, chain and replay are in it
 
     Returns
@@ -133,7 +146,7 @@ def truth(
             size = sizes[-1] * n if path == "weak" else sizes[-1]
             facts |= {cell: _facts(cell, 0) for cell in _chains(strategy, n, size, payload)}
     facts = {cell: facts[cell] for cell in sorted(facts, key=lambda cell: cell.sort_key)}
-    causes = _true_causes(law, parameters, facts, cores)
+    causes = _true_causes(law, parameters, facts, cores, collective_s)
     return Truth(
         law=law,
         parameters=parameters,
@@ -146,6 +159,7 @@ def truth(
         times_s=np.sum(list(causes.values()), axis=0),
         causes=causes,
         cores=cores,
+        collective_s=collective_s,
         _bytes_per_element=bytes_per_element,
     )
 
@@ -163,6 +177,9 @@ def sample(
     visit_sd: float = 0.01,
     call_sd: float = 0.10,
     tail: float = 0.01,
+    drift: float = 0.0,
+    slow_visits: ArrayLike = 0.0,
+    slow_launches: ArrayLike = 0.0,
 ) -> np.ndarray:
     """Draw the times that a sweep would measure.
 
@@ -178,6 +195,9 @@ def sample(
     visit_sd : spread of a visit
     call_sd : spread of a call's body
     tail : probability that a call is a spike, 2 times its body or more (an exponential excess of mean 4)
+    drift : by how much the times of a launch rise from its first to its last round, evenly on the log scale
+    slow_visits, slow_launches : array_like, shape () or (C,)
+        Probability that a visit, or a whole launch, runs a cell in a second mode, ``SLOW`` times slower.
 
     Returns
     -------
@@ -186,7 +206,8 @@ def sample(
     Notes
     -----
     All spreads are standard deviations of normal effects on the logarithm, so times stay positive and their medians
-    true. One spike in a hundred is what quiet machines show.
+    true. One spike in a hundred is what quiet machines show. A drift is centred on the true times, and the mean over
+    both modes is the true time.
     """
     times_s = np.asarray(times_s, dtype=float)
     if times_s.ndim != 1 or not np.all(times_s > 0):
@@ -195,6 +216,8 @@ def sample(
         raise ValueError(f"launches, rounds and calls must be at least 1, got {launches}, {rounds} and {calls}.")
     if not 0 <= tail <= 1:
         raise ValueError(f"tail must be a probability, got {tail}.")
+    if not drift > -1:
+        raise ValueError(f"drift must be above -1, got {drift}. Use 0.1 for 10 % more in the last round.")
     rng = np.random.default_rng(seed)
     shape = (len(times_s), launches, rounds, calls)
     effects = (
@@ -205,7 +228,21 @@ def sample(
         + call_sd * rng.standard_normal(shape)
     )
     spikes = np.where(rng.random(shape) < tail, 2 + rng.exponential(4.0, shape), 1.0)
-    return times_s[:, None, None, None] * np.exp(effects) * spikes
+    times = times_s[:, None, None, None] * np.exp(effects) * spikes
+    times = times * np.exp(np.log1p(drift) * np.linspace(-0.5, 0.5, rounds) if rounds > 1 else 0.0)[..., None]
+    for probability, reach in ((slow_launches, (launches, 1)), (slow_visits, (launches, rounds))):
+        times = times * _modes(probability, (len(times_s), *reach), rng)[..., None]
+    return times
+
+
+def _modes(probability: ArrayLike, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Factors of mean 1, shape (C, launches, rounds): ``SLOW`` times apart, the slower with this probability."""
+    p = np.broadcast_to(np.asarray(probability, dtype=float), shape[:1])[:, None, None]
+    if not np.all((p >= 0) & (p <= 1)):
+        raise ValueError("slow_visits and slow_launches must be probabilities, one or one a cell.")
+    if not p.any():
+        return np.ones((1, 1, 1))
+    return np.where(rng.random(shape) < p, SLOW, 1.0) / (1 + p * (SLOW - 1))
 
 
 def _parameters(regime: str | Mapping[str, float], law: Law) -> dict[str, float]:
@@ -221,10 +258,22 @@ def _parameters(regime: str | Mapping[str, float], law: Law) -> dict[str, float]
 
 
 def _true_causes(
-    law: Law, parameters: Mapping[str, float], facts: Mapping[Cell, ProgramFacts], cores: int | None
+    law: Law,
+    parameters: Mapping[str, float],
+    facts: Mapping[Cell, ProgramFacts],
+    cores: int | None,
+    collective_s: CollectiveCost | None,
 ) -> dict[str, np.ndarray]:
     columns: Design = design(law, tuple(facts), facts, cores=cores)
-    return by_cause(columns, np.array([parameters[name] for name in columns.names]))
+    causes = by_cause(columns, np.array([parameters[name] for name in columns.names]))
+    if collective_s is not None:
+        causes["communication"] = np.array([_seconds(collective_s, cell, known) for cell, known in facts.items()])
+    return causes
+
+
+def _seconds(collective_s: CollectiveCost, cell: Cell, facts: ProgramFacts) -> float:
+    found = executions(facts.collectives, cell.num_devices)
+    return float(sum(count * collective_s(group, message_bytes) for _, count, group, message_bytes in found))
 
 
 def _chains(strategy: str, num_devices: int, size: int, payload: int) -> list[Cell]:

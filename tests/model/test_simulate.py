@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from breakeven.model.cell import Cell
 from breakeven.model.law import Law, design
-from breakeven.model.simulate import REGIMES, sample, truth
+from breakeven.model.simulate import REGIMES, SLOW, sample, truth
 
+QUIET = dict.fromkeys(("launch_sd", "cell_launch_sd", "round_sd", "visit_sd", "call_sd", "tail"), 0.0)
 LEADER = {"compute": "compute", "dispatch": "dispatch", "latency": "communication", "bandwidth": "communication"}
 
 
@@ -74,8 +75,7 @@ def test_parameters_come_back_from_the_exact_times():
 
 
 def test_samples_without_noise_are_the_truth():
-    quiet = dict.fromkeys(("launch_sd", "cell_launch_sd", "round_sd", "visit_sd", "call_sd", "tail"), 0.0)
-    drawn = sample(np.array([1e-6, 1.0]), launches=2, rounds=3, calls=4, seed=0, **quiet)
+    drawn = sample(np.array([1e-6, 1.0]), launches=2, rounds=3, calls=4, seed=0, **QUIET)
     assert drawn.shape == (2, 2, 3, 4)
     np.testing.assert_array_equal(drawn, np.broadcast_to(np.array([1e-6, 1.0])[:, None, None, None], drawn.shape))
 
@@ -98,8 +98,7 @@ def test_a_seed_is_a_sweep():
     ],
 )
 def test_each_effect_has_its_spread_and_its_reach(effect, common, free):
-    quiet = dict.fromkeys(("launch_sd", "cell_launch_sd", "round_sd", "visit_sd", "call_sd", "tail"), 0.0)
-    drawn = np.log(sample(np.ones(20), launches=50, rounds=20, calls=10, seed=3, **{**quiet, effect: 0.1}))
+    drawn = np.log(sample(np.ones(20), launches=50, rounds=20, calls=10, seed=3, **{**QUIET, effect: 0.1}))
     for axis in common:
         assert np.ptp(drawn, axis=axis).max() < 1e-12
     # At least 50 draws: a standard deviation is within 4 times 10 %.
@@ -117,6 +116,42 @@ def test_spikes_are_rare_and_leave_the_median():
     assert np.median(drawn) == pytest.approx(1.0, abs=0.01)
 
 
+def test_a_drift_rises_evenly_around_the_truth():
+    drawn = sample(np.array([2.0]), launches=2, rounds=5, calls=1, seed=0, drift=0.21, **QUIET)[0, :, :, 0]
+    np.testing.assert_allclose(drawn[:, -1] / drawn[:, 0], 1.21)
+    np.testing.assert_allclose(drawn[:, 2], 2.0)
+    np.testing.assert_allclose(np.diff(np.log(drawn)), np.log(1.21) / 4)
+    alone = sample(np.array([2.0]), launches=2, rounds=1, calls=1, seed=0, drift=0.21, **QUIET)
+    np.testing.assert_allclose(alone, 2.0)
+
+
+def test_modes_reach_a_visit_or_a_launch_and_keep_the_mean():
+    times = np.array([1.0, 3.0])
+    visits = sample(times, launches=400, rounds=20, calls=2, seed=0, slow_visits=[0.3, 0.0], **QUIET)
+    np.testing.assert_array_equal(visits[1], np.full((400, 20, 2), 3.0))
+    assert np.ptp(visits, axis=3).max() == 0
+    assert visits[0].max() / visits[0].min() == pytest.approx(SLOW)
+    # 8,000 visits: four standard errors of their mean are 1 %.
+    assert visits[0].mean() == pytest.approx(1.0, abs=0.01)
+    launches = sample(times, launches=8000, rounds=2, calls=1, seed=0, slow_launches=0.3, **QUIET)
+    assert np.ptp(launches, axis=2).max() == 0
+    assert np.mean(launches[0] > launches[0].min()) == pytest.approx(0.3, abs=0.02)
+    np.testing.assert_allclose(launches.mean(axis=(1, 2, 3)), times, rtol=0.01)
+
+
+def test_a_collective_may_cost_what_no_law_says():
+    found = truth("latency", devices=(1, 2, 4), sizes=(1000,), collective_s=lambda n, v: 1e-6 * n**1.4 + 1e-9 * v)
+    plain = truth("latency", devices=(1, 2, 4), sizes=(1000,))
+    for n in (2, 4, 8):
+        causes, usual = found.causes_at(n, 1000), plain.causes_at(n, 1000)
+        assert causes["communication"] == pytest.approx(1e-6 * n**1.4 + 1e-6)
+        assert (causes["compute"], causes["dispatch"]) == (usual["compute"], usual["dispatch"])
+    assert found.causes_at(1, 1000)["communication"] == 0
+    chains = {c.k: t for c, t in zip(found.cells, found.causes["communication"], strict=True) if c.role == "chain"}
+    assert chains[16] == pytest.approx(16 * chains[1])
+    np.testing.assert_allclose(sum(found.causes.values()), found.times_s)
+
+
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match="regime must be one of compute, dispatch, latency, bandwidth, got 'idle'"):
         truth("idle")
@@ -132,3 +167,7 @@ def test_bad_input_is_named():
         sample(np.ones(1), launches=0, rounds=1, calls=1, seed=0)
     with pytest.raises(ValueError, match="tail must be a probability, got 2"):
         sample(np.ones(1), launches=1, rounds=1, calls=1, seed=0, tail=2)
+    with pytest.raises(ValueError, match="drift must be above -1, got -1"):
+        sample(np.ones(1), launches=1, rounds=2, calls=1, seed=0, drift=-1)
+    with pytest.raises(ValueError, match="slow_visits and slow_launches must be probabilities"):
+        sample(np.ones(2), launches=1, rounds=1, calls=1, seed=0, slow_visits=[0.1, 1.1])
