@@ -28,13 +28,18 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """A physical parameter of the law. ``upper_limit``: one-sided 95 %, given instead of an interval at bound 0."""
+    """A physical parameter of the law.
+
+    ``upper_limit``: the interval's upper end, given instead of the interval where that reaches 0.
+    ``p_zero``: one-sided p-value of "it is 0", not adjusted for looking at several; None where it was not tested.
+    """
 
     estimate: float | None
     interval: Interval | None
     identified: bool
     unit: str
     upper_limit: float | None = None
+    p_zero: float | None = None
     reason: str | None = None
 
 
@@ -224,6 +229,182 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     latency_s: tuple[Estimate, ...]
 
 
+class Unidentified(msgspec.Struct, frozen=True, kw_only=True):
+    """Parameters that weigh the same in every cell measured, so that no fit to these cells tells them apart.
+
+    ``words``: why. ``remedy``: the cheapest run that would, None where none that can be offered does; ``command`` its
+    command line; ``remedy_cost_s`` its device-seconds, an estimate from the measured times. Data from elsewhere have
+    neither.
+    """
+
+    parameters: tuple[str, ...]
+    causes: tuple[str, ...]
+    words: str
+    remedy: str | None = None
+    command: str | None = None
+    remedy_cost_s: float | None = None
+
+
+class Diagnostic(msgspec.Struct, frozen=True, kw_only=True):
+    """One check of what the statistics assume; ``passed`` is None where it could not be run (``words`` says why).
+
+    ``p`` : adjusted (Holm) over the members of its family. ``where`` : the worst member. ``remedy`` : what to do,
+    empty where it passed.
+    """
+
+    name: str
+    where: str
+    statistic: float | None = None
+    p: float | None = None
+    passed: bool | None
+    words: str
+    remedy: str = ""
+
+
+class DispatchBound(msgspec.Struct, frozen=True, kw_only=True):
+    """Two meanings of "dispatch bound" at the headline size and the largest count, after Holm over the two.
+
+    ``share``: of the time, against 1/2. ``prevents_gain``: no measured count beats the reference, but with the growth
+    of dispatch and entry free some count would.
+    """
+
+    size: int
+    num_devices: int
+    share: Meaning
+    prevents_gain: Meaning
+
+
+class PairedTests(msgspec.Struct, frozen=True, kw_only=True):
+    """One difference, or ratio, of times paired by round, by three tests whose replicate is the launch.
+
+    ``positive`` of ``rounds`` differences lie above 0 (ratios above 1). The sign test and the Hodges-Lehmann estimate,
+    its interval that of Wilcoxon's signed ranks, take each launch's median; ``t`` its mean. ``agree``: whether all
+    three say the same about 0 (1 for a ratio); ``reason`` says how not, or why there is no answer.
+    """
+
+    name: str
+    unit: Literal["s", "ratio"]
+    rounds: int
+    positive: int
+    launches: int
+    sign_p: float | None
+    hodges_lehmann: Estimate
+    t: Estimate
+    agree: bool | None
+    reason: str | None = None
+
+
+class NoDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a count costs the same as the reference within ``margin`` (a share), at the headline size.
+
+    ``ratio``: of the costs. ``p``: of the two one-sided tests, after Holm over the counts. ``no``: the ratio lies
+    outside the margin, after Holm as well.
+    """
+
+    num_devices: int
+    ratio: Estimate
+    margin: float
+    p: float | None
+    equivalent: Literal["yes", "no", "undecided"]
+    reason: str | None = None
+
+
+class LawShare(msgspec.Struct, frozen=True, kw_only=True):
+    """Communication's share of the time by the reported law, beside the one measured without a law.
+
+    ``agree``: ``yes`` when equivalent within ``margin`` (of the time), ``no`` when they differ significantly.
+    """
+
+    num_devices: int
+    size: int
+    law: str | None
+    by_law: Estimate
+    measured: Estimate
+    difference: Estimate
+    margin: float
+    agree: Literal["yes", "no", "undecided"]
+    reason: str | None
+
+
+class DeviceSlope(msgspec.Struct, frozen=True, kw_only=True):
+    """The time of a call as a straight line in the device count, at one size; ``straight``: the line describes it.
+
+    ``misfit``: root mean square relative error. ``remark``: what the interval of the slope leaves open.
+    """
+
+    size: int
+    devices: tuple[int, ...]
+    intercept_s: Estimate
+    per_device_s: Estimate
+    misfit: float
+    straight: bool
+    remark: str | None = None
+
+
+class Break(msgspec.Struct, frozen=True, kw_only=True):
+    """A border at which the times stop obeying one law, between ``below`` and ``above`` on ``axis``.
+
+    ``axis``: ``count``, ``size`` or ``payload``; ``role``: whether the workload or the chains of collectives showed
+    it; ``places``: the curves (sizes, payloads, or counts) that were searched together; ``factor``: measured time
+    above over below; ``excess``: time above over what the law below gives there; ``changes``: the term that changes;
+    ``p``: of "no border anywhere", corrected for all borders tried.
+    """
+
+    axis: Literal["count", "size", "payload"]
+    role: Literal["workload", "chain"]
+    below: int
+    above: int
+    places: tuple[int, ...]
+    factor: Estimate
+    excess: float
+    changes: str
+    p: float
+    reason: str
+
+
+class Overlap(msgspec.Struct, frozen=True, kw_only=True):
+    """Communication hidden behind other work at one cell: local + communication - workload.
+
+    ``fraction``: of the shorter of compute and communication. ``reason``: in words, or why there is no number.
+    """
+
+    num_devices: int
+    size: int
+    hidden_s: Estimate
+    fraction: Estimate
+    reason: str
+
+
+class Separation(msgspec.Struct, frozen=True, kw_only=True):
+    """The count and size at which the laws that may predict differ most: measuring there tells them apart.
+
+    ``difference``: relative, of the two furthest apart (``laws``: the faster and the slower there). ``noise``: of one
+    launch, on the log scale. ``reason``: why no count within reach would do.
+    """
+
+    laws: tuple[str, str]
+    num_devices: int
+    size: int
+    difference: float
+    noise: float | None
+    reason: str | None = None
+
+
+class ScalingNumbers(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of other scaling laws, from the physical law ``law`` at the global ``size``.
+
+    ``contention`` and ``coherency``: sigma and kappa of the Universal Scalability Law; ``serial_fraction``: Amdahl's;
+    ``isoefficiency``: x in W ~ n^x, the growth of the work that keeps the efficiency at one half.
+    """
+
+    law: str | None
+    size: int
+    contention: Estimate
+    coherency: Estimate
+    serial_fraction: Estimate
+    isoefficiency: Estimate
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Everything the data say about one strategy of one workload."""
 
@@ -266,3 +447,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     predictions: tuple[Prediction, ...]
     curves: tuple[Curve, ...]
     warnings: tuple[str, ...]
+    unidentified: tuple[Unidentified, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    dispatch_bound: DispatchBound | None = None
+    paired: tuple[PairedTests, ...] = ()
+    no_difference: tuple[NoDifference, ...] = ()
+    law_share: LawShare | None = None
+    slope: DeviceSlope | None = None
+    breaks: tuple[Break, ...] = ()
+    breaks_not_sought: str | None = None
+    overlap: tuple[Overlap, ...] = ()
+    separating_devices: Separation | None = None
+    scaling_numbers: ScalingNumbers | None = None

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
-from scipy import special
 
 from ..model.law import Design
 from ..model.rank import TOLERANCE, Identifiability, identify
@@ -130,12 +129,15 @@ def parameters(
 def _parameter(
     columns: list[int], unit: str, fitted: Launches, replicated: bool, confidence: float, remark: str | None
 ) -> Parameter:
-    """The sum of some columns' parameters: estimate max(0, mean), interval cut at 0 or an upper limit."""
+    """The sum of some columns' parameters: estimate max(0, mean), interval cut at 0 or an upper limit.
+
+    The limit is the interval's upper end. A one-sided 95 % limit, taken only where the interval reaches 0, would hold a
+    truth a little above 0 in 92.5 % of sweeps: 5 % lie above the limit and 2.5 % below intervals that clear 0.
+    """
     values = fitted.values[columns].sum(axis=0)
     mean = float(values.mean())
     if replicated:
         found, dof = t_estimate(values, confidence), values.size - 1
-        error = float(values.std(ddof=1) / np.sqrt(values.size)) if dof else 0.0
     else:
         error, dof = float(np.sqrt(fitted.covariance[np.ix_(columns, columns)].sum())), fitted.dof
         found = residual_estimate(mean, error, dof, confidence)
@@ -149,15 +151,14 @@ def _parameter(
         return Parameter(
             estimate=mean, interval=(lower, upper), identified=True, unit=unit, reason=_joined(found.reason, remark)
         )
-    limit = mean + float(special.stdtrit(dof, confidence)) * error
-    if limit <= 0:
+    if upper is None or upper <= 0:
         return _unknown(unit, PUSHED_BELOW)
     return Parameter(
         estimate=max(0.0, mean),
         interval=None,
         identified=True,
         unit=unit,
-        upper_limit=limit,
+        upper_limit=upper,
         reason=_joined(found.reason, remark),
     )
 

@@ -34,14 +34,18 @@ def solve(matrices: np.ndarray, weights: np.ndarray, latency_s: np.ndarray) -> n
     -------
     ndarray, shape (B, P), SI units
     """
+    weighted = np.swapaxes(matrices * weights[:, :, None], 1, 2)
+    return solve_normal(weighted @ matrices, (weighted @ latency_s[:, :, None])[:, :, 0])
+
+
+def solve_normal(gram: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """The same from normal equations, shapes (B, P, P) and (B, P)."""
     from .solver import solve_bounded  # imports jax
 
-    weighted = np.swapaxes(matrices * weights[:, :, None], 1, 2)
-    gram, rhs = weighted @ matrices, (weighted @ latency_s[:, :, None])[:, :, 0]
-    empty = -len(rhs) % BATCH
+    count, empty = len(rhs), -len(rhs) % BATCH
     gram, rhs = np.pad(gram, [(0, empty), (0, 0), (0, 0)]), np.pad(rhs, [(0, empty), (0, 0)])
     parts = [solve_bounded(gram[i : i + BATCH], rhs[i : i + BATCH]) for i in range(0, len(rhs), BATCH)]
-    return np.concatenate(parts)[: len(weights)]
+    return np.concatenate(parts)[:count]
 
 
 def error_weights(matrices: np.ndarray, mean_s: np.ndarray, *, replicated: bool) -> np.ndarray:

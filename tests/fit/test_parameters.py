@@ -81,7 +81,7 @@ def test_at_the_bound_there_is_a_one_sided_limit_and_never_nan():
     design = design_of(c0=[1, 1, 1], beta=[0, 1, 2])
     values = -0.1 + 0.5 * np.array([-1.5, -0.9, -0.3, 0.3, 0.9, 1.5])
     found = estimate(design, np.array([10 + x * values for x in (0, 1, 2)]))["beta"]
-    expected = values.mean() + stats.t.ppf(0.95, 5) * stats.sem(values)
+    expected = values.mean() + stats.t.ppf(0.975, 5) * stats.sem(values)
     assert found.estimate == 0
     assert found.interval is None
     assert found.upper_limit == pytest.approx(expected, rel=1e-9)
