@@ -14,6 +14,7 @@ import numpy as np
 
 from .comparison import Comparison, Route, alone, ratio
 from .launches import LaunchTable
+from .segment_trend import SegmentTrend
 
 if TYPE_CHECKING:
     from .lawfit import FittedLaw, LawFits
@@ -119,7 +120,11 @@ class Costs:
         )
 
     def admissible(self, axis_size: int) -> tuple[int, ...]:
-        """Counts from the reference to ``max_devices``: those that divide S where they must, and all measured ones."""
+        """Counts from the reference to ``max_devices``: those that divide S where they must, and all measured ones.
+
+        Where the replication is unknown: of those the measured ones, the doublings of the reference and
+        ``max_devices``. Nothing there says how well a count in between is known.
+        """
         plan = self.table.plan
         return tuple(
             n
@@ -130,11 +135,14 @@ class Costs:
     def _candidates(self) -> Sequence[int]:
         """Every count in the range; where they are many a log grid, the powers of two and the measured ones."""
         first, last = self.reference, self.max_devices
+        measured = self.table.devices("workload", self.strategy)
+        if self._replication_unknown:
+            doublings = {first * 2**k for k in range((last // first).bit_length())}
+            return sorted(n for n in doublings.union(measured, [last]) if first <= n <= last)
         if last - first < MOST_ADMISSIBLE:
             return range(first, last + 1)
         grid = {round(n) for n in np.geomspace(first, last, MOST_ADMISSIBLE).tolist()}
         powers = {2**k for k in range(last.bit_length())}
-        measured = self.table.devices("workload", self.strategy)
         return sorted(n for n in grid.union(powers, measured) if first <= n <= last)
 
     def shown(self, axis_size: int) -> tuple[int, ...]:
@@ -151,8 +159,11 @@ class Costs:
         return tuple(sorted(measured.union(counts[i] for i in at)))
 
     def known(self, axis_size: int) -> tuple[CountCost, ...]:
-        """Admissible counts that were measured, or are predicted with a judged error; ascending."""
-        costs = (self.at(n, axis_size) for n in self.admissible(axis_size))
+        """Admissible counts that were measured, or are predicted with a judged error; ascending.
+
+        Where the replication is unknown no count between measured ones: it was not tried, and its error is a guess.
+        """
+        costs = (self.at(n, axis_size) for n in self.admissible(axis_size) if self._may_decide(n))
         return tuple(c for c in costs if c.routes and all(r.discrepancy is not None for r in c.routes))
 
     def at(self, num_devices: int, axis_size: int) -> CountCost:
@@ -165,6 +176,14 @@ class Costs:
         return CountCost(
             num_devices=num_devices, axis_size=axis_size, kind=kind, routes=routes, source=source, units=units
         )
+
+    def _may_decide(self, num_devices: int) -> bool:
+        counts = self.table.devices("workload", self.strategy)
+        return not self._replication_unknown or num_devices in counts or num_devices > counts[-1]
+
+    @property
+    def _replication_unknown(self) -> bool:
+        return self.table.foreign or not self.table.replicated
 
     @property
     def _per_unit(self) -> bool:
@@ -185,6 +204,9 @@ class Costs:
         for predictors in (laws, [self.fits.baseline]):
             if found := list(_predicted(predictors, num_devices, axis_size)):
                 return kind, ", ".join(p.name for p in found), found
+        baseline = self.fits.baseline
+        if isinstance(baseline, SegmentTrend) and (reason := baseline.refusal(num_devices)):
+            return "refused", f"not measured, and {reason}", []
         return "refused", "not measured, and neither a law nor the baseline reaches there: measure it", []
 
     def _measured(self, num_devices: int, axis_size: int) -> np.ndarray | None:
@@ -198,7 +220,9 @@ class Costs:
         return "interpolated" if inside else "extrapolated"
 
 
-def _predicted(predictors: Iterable[FittedLaw | Baseline], num_devices: int, axis_size: int) -> Iterator[_Latency]:
+def _predicted(
+    predictors: Iterable[FittedLaw | Baseline | SegmentTrend], num_devices: int, axis_size: int
+) -> Iterator[_Latency]:
     """Predictions of those that have one; a time of 0, all parameters at their bound, is none."""
     for predictor in predictors:
         latency = predictor.latency_s(num_devices, axis_size)

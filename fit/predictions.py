@@ -28,6 +28,8 @@ def predictions(
 ) -> tuple[Prediction, ...]:
     """Say what a call takes at every admissible count (where they are many, at a selection: ``Costs.shown``).
 
+    Where the replication is unknown, at measured counts, doublings and ``max_devices`` (``Costs.admissible``).
+
     Parameters
     ----------
     axis_sizes : default: every measured size

@@ -94,7 +94,9 @@ def test_the_interval_of_a_prediction_holds_its_discrepancy(strong):
     assert (found.kind, found.source) == ("interpolated", "ring")
     assert found.latency_s.estimate == pytest.approx(2e-4, rel=1e-3)
     logs = np.log([1.0, 1.02, 0.98, 1.01, 0.99, 1.0])
-    half = stats.t.ppf(0.975, 5) * np.sqrt(np.var(logs, ddof=1) / 6 + 0.01)
+    own, law_s = np.var(logs, ddof=1) / 6, 0.01
+    # Satterthwaite: five degrees of freedom of six launches, five of the discrepancy.
+    half = stats.t.ppf(0.975, (own + law_s) ** 2 / (own**2 / 5 + law_s**2 / 5)) * np.sqrt(own + law_s)
     assert np.ptp(np.log(found.latency_s.interval)) == pytest.approx(2 * half)
 
 
@@ -112,6 +114,17 @@ def test_counts_beyond_the_measured_ones_are_extrapolated(strong):
     found = by_place(predictions(strong, "jit", Fits(Law("ring", 1e-4, 0.1)), axis_sizes=[480], max_devices=8))
     assert [n for _, n in found] == [1, 2, 3, 4, 5, 6, 8]
     assert [found[480, n].kind for n in (4, 5, 8)] == ["measured", "extrapolated", "extrapolated"]
+
+
+def test_data_from_elsewhere_are_told_no_row_for_every_count_between(make_table):
+    table = make_table(law, path="weak", sizes=(100,), devices=(1, 4, 32), roles=("workload",), foreign=True)
+    found = predictions(table, "jit", Fits(Law("ring", 1e-4, 0.1)), max_devices=128)
+    kinds = {p.num_devices: p.kind for p in found}
+    assert kinds == {
+        **dict.fromkeys((1, 4, 32), "measured"),
+        **dict.fromkeys((2, 8, 16), "interpolated"),
+        **dict.fromkeys((64, 128), "extrapolated"),
+    }
 
 
 def test_a_size_that_was_not_measured_is_predicted_for_the_reference_too(strong):
