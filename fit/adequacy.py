@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ..model.decomposition import NotPredictable, at
 from ..model.law import Design, Law
 from ..model.program import ProgramFacts
 from ..model.rank import TOLERANCE
+from .intervals import holm, p_above
 from .trend import Baseline, Place
 
 MIN_COUNTS = 5
@@ -41,10 +43,12 @@ class Errors:
     ----------
     by_kind : by kind of hold-out, by cell held out
     seen : of the cells that a fit to all of them saw; empty for the baseline, which goes through them
+    noise : standard error that a cell's error has from the spread of the launches, log scale
     """
 
     by_kind: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     seen: np.ndarray = field(default_factory=lambda: np.empty(0))
+    noise: float = 0.0
 
     def median(self, kind: str, cells: Sequence[int] | None = None) -> float | None:
         """Median relative error of one kind, optionally over some cells only; None where it was not run."""
@@ -60,13 +64,15 @@ class Errors:
     def discrepancy(self) -> float | None:
         """1.483 times the largest median absolute error: a standard deviation if errors were normal.
 
-        The cells that the fit saw count too: a law errs elsewhere at least by what it errs there. None where no
-        hold-out was run.
+        The cells that the fit saw count too: a law errs elsewhere at least by what it errs there. Of its square that
+        of the noise is taken off: errors that only the spread of the launches explains are no fault of the law, and
+        that spread enters the intervals by itself. None where no hold-out was run.
         """
         medians = [float(np.median(np.abs(e))) for kind in KINDS if (e := self._of(kind)) is not None]
         if not medians:
             return None
-        return 1.483 * max(*medians, float(np.median(np.abs(self.seen))) if self.seen.size else 0.0)
+        total = 1.483 * max(*medians, float(np.median(np.abs(self.seen))) if self.seen.size else 0.0)
+        return float(np.sqrt(max(0.0, total**2 - self.noise**2)))
 
     @property
     def misfit(self) -> float:
@@ -130,6 +136,8 @@ def law_errors(
     mean_s: np.ndarray,
     facts: Mapping[Cell, ProgramFacts | None],
     cores: int | None,
+    *,
+    noise: float = 0.0,
 ) -> Errors:
     """Errors of one law on the hold-outs that its remaining cells can answer.
 
@@ -138,14 +146,30 @@ def law_errors(
     values : ndarray, shape (P,), fitted to the means of all cells
     without : ndarray, shape (H, P), fitted without each hold-out
     mean_s : ndarray, shape (C,), seconds
+    noise : as in ``Errors``; ``launch_noise`` gives it
     """
     by_kind: dict[str, dict[int, float]] = {}
     for one, fitted in zip(held_out, without, strict=True):
-        predicted = _predict(law, design, fitted, one, cells, facts, cores)
+        predicted = predict(law, design, fitted, one, cells, facts, cores)
         if predicted is not None:
             by_kind.setdefault(one.kind, {}).update(_log_errors(predicted, mean_s))
     seen = _log_errors(dict(enumerate(design.matrix @ values)), mean_s)
-    return Errors(by_kind=by_kind, seen=np.array(list(seen.values())))
+    return Errors(by_kind=by_kind, seen=np.array(list(seen.values())), noise=noise)
+
+
+def launch_noise(fitted_s: np.ndarray, latency_s: np.ndarray) -> float:
+    """Standard error, over launches, of the logarithmic error in a cell; the median over cells.
+
+    Parameters
+    ----------
+    fitted_s, latency_s : ndarray, shape (C, G), seconds
+        Each launch's own fit, and what it measured. One launch alone shows no noise.
+    """
+    launches = latency_s.shape[1]
+    if launches < 2:
+        return 0.0
+    errors = np.log(np.maximum(fitted_s / latency_s, _LEAST))
+    return float(np.sqrt(np.median(errors.var(axis=1, ddof=1)) / launches))
 
 
 def baseline_errors(
@@ -189,7 +213,57 @@ def judge(errors: Errors, baseline: Errors, *, margin: float) -> Judgement:
     return Judgement(judged=True, adequate=adequate, kept=kept, baseline_held_out=rival, reason=reason)
 
 
-def _predict(
+def launch_losses(predicted: Mapping[int, np.ndarray], latency_s: np.ndarray) -> dict[int, np.ndarray]:
+    """Absolute logarithmic errors launch by launch, each of shape (G,).
+
+    Parameters
+    ----------
+    predicted : by cell, shape (G,), seconds, from each launch's own fit
+    latency_s : ndarray, shape (C, G), seconds
+    """
+    return {i: np.abs(np.log(np.maximum(t / latency_s[i], _LEAST))) for i, t in predicted.items()}
+
+
+def compare_losses(losses: Mapping[str, Mapping[Any, np.ndarray]], *, confidence: float) -> dict[str, str]:
+    """Which laws err more on held-out cells than the best of them, and by how much, in words.
+
+    Parameters
+    ----------
+    losses : by law, by held-out case (any key), shape (G,), as from ``launch_losses``
+    confidence : 1 less the level of the tests
+
+    Returns
+    -------
+    dict from name to reason
+        Of the laws that are significantly worse: the difference of the mean absolute logarithmic errors on the cells
+        that both predict, paired by launch (Student t), Holm over the laws. A law that is not in it may be as good.
+    """
+    judged = {name: found for name, found in losses.items() if found}
+    if len(judged) < 2:
+        return {}
+    # Cells that all can predict decide which is the best: a law must not win by refusing the hard ones.
+    common = [case for case in next(iter(judged.values())) if all(case in found for found in judged.values())]
+    if not common:
+        return {}
+    means = {name: np.mean([found[i] for i in common], axis=0) for name, found in judged.items()}
+    best = min(means, key=lambda name: float(means[name].mean()))
+    others = [name for name in means if name != best]
+    adjusted = holm([p_above(means[name] - means[best]) for name in others])
+    return {
+        name: (
+            f"errs by {100 * np.expm1(means[name].mean()):.1f} % on held-out cells where {best!r} errs by "
+            f"{100 * np.expm1(means[best].mean()):.1f} % (paired by launch, p = {_p(p)})"
+        )
+        for name, p in zip(others, adjusted, strict=True)
+        if p is not None and p < 1 - confidence
+    }
+
+
+def _p(value: float) -> str:
+    return "below 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def predict(
     law: Law,
     design: Design,
     values: np.ndarray,
@@ -197,40 +271,50 @@ def _predict(
     cells: Sequence[Cell],
     facts: Mapping[Cell, ProgramFacts | None],
     cores: int | None,
-) -> dict[int, float] | None:
-    """Predicted times of the judged cells; None where the remaining cells do not determine all of them."""
+) -> dict[int, np.ndarray] | None:
+    """Predicted times of the judged cells, each of shape (...), seconds.
+
+    Parameters
+    ----------
+    values : ndarray, shape (..., P), fitted without the hold-out
+
+    Returns
+    -------
+    dict from cell to ndarray, or None
+        None where the remaining cells do not determine all of them.
+    """
     rest = design.matrix[~hold_out.held]
     present = np.asarray(rest.any(axis=0))
     names = [name for name, here in zip(design.names, present.tolist(), strict=True) if here]
-    basis = _row_space(rest[:, present])
+    basis = row_space(rest[:, present])
     predicted = {}
     for i in np.flatnonzero(hold_out.judged).tolist():
         row = design.matrix[i]
         if not row[~present].any():
-            if not _spanned(row[present], *basis):
+            if not spanned(row[present], *basis):
                 return None
-            predicted[i] = float(row @ values)
+            predicted[i] = values @ row
             continue
         try:
-            parts = at(law, names, values[present], cells[i], facts.get(cells[i]), cores=cores)
+            parts = at(law, names, values[..., present], cells[i], facts.get(cells[i]), cores=cores)
         except NotPredictable:
             return None
-        predicted[i] = float(sum(parts.values()))
+        predicted[i] = np.sum(list(parts.values()), axis=0)
     return predicted
 
 
-def _row_space(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def row_space(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Lengths of the columns, shape (P,), and an orthonormal basis of the scaled rows, shape (rank, P)."""
     lengths = np.linalg.norm(matrix, axis=0)
     _, singular, vectors = np.linalg.svd(matrix / lengths, full_matrices=False)
     return lengths, vectors[singular > TOLERANCE * singular.max(initial=0.0)]
 
 
-def _spanned(row: np.ndarray, lengths: np.ndarray, basis: np.ndarray) -> bool:
+def spanned(row: np.ndarray, lengths: np.ndarray, basis: np.ndarray) -> bool:
     """Whether a row is a combination of the rows fitted: then every least-squares fit predicts it alike."""
     scaled = row / lengths
     return bool(np.linalg.norm(scaled - basis.T @ (basis @ scaled)) <= TOLERANCE * np.linalg.norm(scaled))
 
 
-def _log_errors(predicted: Mapping[int, float], mean_s: np.ndarray) -> dict[int, float]:
+def _log_errors(predicted: Mapping[int, float | np.ndarray], mean_s: np.ndarray) -> dict[int, float]:
     return {i: float(np.log(max(t / mean_s[i], _LEAST))) for i, t in predicted.items()}

@@ -15,6 +15,9 @@ from scipy import special
 from .answer import Estimate
 from .intervals import IDENTICAL, why_no_interval
 
+DISCREPANCY_DOF = 5
+"""Degrees of freedom of a discrepancy: a median of a dozen absolute errors is worth as much as five squares."""
+
 NOT_JUDGED = "the law behind it could not be judged on held-out cells"
 
 
@@ -38,13 +41,19 @@ class Comparison:
     Attributes
     ----------
     means, errors : ndarray, shape (R,)
-    launches : G
+    dof : ndarray, shape (R,)
+        Degrees of freedom of the errors: G - 1 for a measurement. With a discrepancy they are Satterthwaite's [1]_:
+        with three launches, two degrees of freedom are those of s²/G alone.
     reason : why there is no interval and no p-value; None where there is
+
+    References
+    ----------
+    .. [1] F. E. Satterthwaite, Biometrics Bulletin 2(6), 110-114, 1946, doi:10.2307/3002019.
     """
 
     means: np.ndarray
     errors: np.ndarray
-    launches: int
+    dof: np.ndarray
     reason: str | None = None
 
     @property
@@ -53,15 +62,15 @@ class Comparison:
         return float(self.means[0])
 
     def interval(self, confidence: float) -> tuple[float, float] | None:
-        """Student t with G - 1 degrees of freedom, the union over the routes."""
+        """Student t, the union over the routes."""
         if self.reason:
             return None
-        half = special.stdtrit(self.launches - 1, 0.5 + confidence / 2) * self.errors
+        half = special.stdtrit(self.dof, 0.5 + confidence / 2) * self.errors
         return float((self.means - half).min()), float((self.means + half).max())
 
     def p_above(self) -> float | None:
         """p-value of "at most 0" (small: it lies above), the largest over the routes."""
-        return None if self.reason else float(special.stdtr(self.launches - 1, -self.means / self.errors).max())
+        return None if self.reason else float(special.stdtr(self.dof, -self.means / self.errors).max())
 
     def p_below(self) -> float | None:
         """p-value of "at least 0" (small: it lies below), the largest over the routes."""
@@ -109,13 +118,20 @@ def _summary(values: list[tuple[np.ndarray, float | None]]) -> Comparison:
     log_costs = np.array([v for v, _ in values])
     discrepancies = np.array([np.nan if d is None else d for _, d in values])
     launches = log_costs.shape[1]
-    spread = log_costs.std(axis=1, ddof=1) if launches > 1 else np.full(len(values), np.nan)
+    variance = log_costs.var(axis=1, ddof=1) / launches if launches > 1 else np.full(len(values), np.nan)
     return Comparison(
         means=log_costs.mean(axis=1),
-        errors=np.hypot(spread / np.sqrt(launches), discrepancies),
-        launches=launches,
+        errors=np.sqrt(variance + discrepancies**2),
+        dof=_dof(variance, discrepancies**2, launches),
         reason=next(filter(None, (_why_none(v, d) for v, d in values)), None),
     )
+
+
+def _dof(variance: np.ndarray, squared: np.ndarray, launches: int) -> np.ndarray:
+    """Satterthwaite's degrees of freedom of a sum of variances; G - 1 where there is nothing to add."""
+    own = max(launches - 1, 1)
+    parts = variance**2 / own + squared**2 / DISCREPANCY_DOF
+    return np.where(squared > 0, (variance + squared) ** 2 / np.where(parts > 0, parts, 1.0), own)
 
 
 def _why_none(values: np.ndarray, discrepancy: float | None) -> str | None:

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
 from ..model.cell import Cell
 from ..model.decomposition import CAUSES, NotPredictable, at
-from ..model.law import MENU, Design, Law
+from ..model.law import MENU, Design, Law, terms
 from ..model.rank import TOLERANCE, same_predictions
 from ..model.unmeasured import facts_at
-from .adequacy import Errors, Judgement, baseline_errors, hold_outs, judge, law_errors
+from .adequacy import (
+    Errors,
+    HoldOut,
+    Judgement,
+    baseline_errors,
+    compare_losses,
+    hold_outs,
+    judge,
+    launch_losses,
+    launch_noise,
+    law_errors,
+    predict,
+    row_space,
+    spanned,
+)
 from .answer import LawReport, Parameter
 from .launches import LaunchTable
 from .objective import shares_cores
 from .parameters import Launches, fit_launches, parameters
 from .sample import Sample, designs_of
+from .segment_trend import SegmentTrend
 from .stacked import error_weights, solve, stack
 from .trend import Baseline
 
@@ -51,8 +67,12 @@ class FittedLaw:
         return self.law.name
 
     def latency_s(self, num_devices: int, axis_size: int) -> np.ndarray | None:
-        """Predict one call of the workload, shape (G,), seconds; None where the law has no number for it."""
-        parts = self._parts(num_devices, axis_size)
+        """Predict one call of the workload, shape (G,), seconds; None where the law has no number for it.
+
+        The cells fitted must determine it: two counts say nothing of one between them, whichever parameters they leave
+        open a bounded fit would choose.
+        """
+        parts = self._parts(num_devices, axis_size) if self._determines(num_devices, axis_size) else None
         total = None if parts is None else np.sum(list(parts.values()), axis=0)
         # With every parameter of a cell at its bound a law says "no time at all", which is no prediction.
         return total if total is not None and np.all(total > 0) else None
@@ -66,6 +86,24 @@ class FittedLaw:
             None where there is no prediction, or the cells measured do not tell the causes apart.
         """
         return self._parts(num_devices, axis_size) if self.separable else None
+
+    def _determines(self, num_devices: int, axis_size: int) -> bool:
+        """Whether every fit to the cells measured predicts the same; a free time that is interpolated counts as one."""
+        size = self.table.plan.global_size(num_devices, axis_size)
+        cell = Cell(role="workload", strategy=self.strategy, num_devices=num_devices, size=size)
+        known = facts_at(self.table.facts, cell)
+        try:
+            row = terms(self.law, cell, known.facts, cores=self.table.cores)
+        except ValueError:
+            return False
+        names = self.design.names
+        if any(value and name not in names for name, value in row.items()):
+            return True
+        return spanned(np.array([row.get(name, 0.0) for name in names]), *self._row_space)
+
+    @cached_property
+    def _row_space(self) -> tuple[np.ndarray, np.ndarray]:
+        return row_space(self.design.matrix)
 
     def _parts(self, num_devices: int, axis_size: int) -> dict[str, np.ndarray] | None:
         size = self.table.plan.global_size(num_devices, axis_size)
@@ -86,10 +124,13 @@ class LawFits:
     Attributes
     ----------
     laws : those defined on these cells; laws of equal designs once, under the first name
-    kept : those that may predict; unjudged ones (no discrepancy) only between measured cells, and only where none
-        could be judged
+    kept : those that may predict: their errors on held-out cells are below the margin, not above the baseline's, and
+        not significantly above those of the best law (paired by launch). Unjudged ones (no discrepancy) only between
+        measured cells, and only where none could be judged
     baseline : predicts where no law is kept
-    parameters : of the law ``parameters_of``: a kept one, else an adequate one, else the one closest to the data
+    chosen : the law whose parameters are reported: a kept one, else an adequate one, else the closest to the data
+    unconstrained : fits without bounds, launch by launch, by law's name
+    parameters : of ``chosen``, whose name is ``parameters_of``
     reports : one a law of the menu, in its order
     confounded : what the cells do not tell apart under that law, in words
     left_out : cells that entered no fit, and why
@@ -97,7 +138,9 @@ class LawFits:
 
     laws: tuple[FittedLaw, ...]
     kept: tuple[FittedLaw, ...]
-    baseline: Baseline
+    baseline: Baseline | SegmentTrend
+    chosen: FittedLaw | None
+    unconstrained: Mapping[str, Launches]
     parameters: dict[str, Parameter]
     parameters_of: str | None
     reports: tuple[LawReport, ...]
@@ -135,6 +178,7 @@ def fit_laws(table: LaunchTable, strategy: str, *, confidence: float = 0.95, mar
     )
     laws, errors, launches = _fit(sample, designs, held_out)
     judgements = {name: judge(errors[name], rival, margin=margin) for name in laws}
+    judgements |= _not_as_good(sample, designs, held_out, judgements, confidence)
     kept = _kept(laws, judgements, margin)
     reports = _reports(laws, judgements, errors, kept, reasons, _coinciding(laws, launches))
     chosen = _closest(laws, judgements, kept)
@@ -142,7 +186,13 @@ def fit_laws(table: LaunchTable, strategy: str, *, confidence: float = 0.95, mar
         laws=tuple(laws.values()),
         kept=tuple(laws[name] for name in kept),
         baseline=baseline,
-        parameters=_parameters(chosen, launches, table, confidence, adequate=judgements) if chosen else {},
+        chosen=chosen,
+        unconstrained=launches,
+        parameters=_doubted(
+            _parameters(chosen, launches, table, confidence, adequate=judgements), chosen, kept, laws, launches
+        )
+        if chosen
+        else {},
         parameters_of=chosen.name if chosen else None,
         reports=reports,
         confounded=launches[chosen.name].known.ties if chosen else (),
@@ -185,7 +235,16 @@ def _fit(
         last = 1 + len(launches_s)
         launches[law.name] = fit_launches(columns, weight, sample.latency_s)
         errors[law.name] = law_errors(
-            law, columns, fitted[0], fitted[last:], held_out, sample.cells, mean_s, sample.facts, sample.table.cores
+            law,
+            columns,
+            fitted[0],
+            fitted[last:],
+            held_out,
+            sample.cells,
+            mean_s,
+            sample.facts,
+            sample.table.cores,
+            noise=launch_noise(columns.matrix @ fitted[1:last].T, sample.latency_s),
         )
         laws[law.name] = FittedLaw(
             law=law,
@@ -198,6 +257,62 @@ def _fit(
             strategy=sample.strategy,
         )
     return laws, errors, launches
+
+
+def refit_without(
+    sample: Sample, designs: Mapping[Law, Design], held_out: Sequence[HoldOut]
+) -> dict[str, tuple[dict[int, np.ndarray] | None, ...]]:
+    """Fit every launch without each hold-out, and predict what was held out.
+
+    Returns
+    -------
+    dict from law's name
+        By hold-out: predicted times by cell, each of shape (G,), seconds; None where the law cannot answer.
+    """
+    if not (designs and held_out):
+        return {law.name: (None,) * len(held_out) for law in designs}
+    matrices = stack([columns.matrix for columns in designs.values()])
+    weights = error_weights(matrices, sample.mean_s, replicated=sample.table.replicated)
+    launches_s, rest = sample.latency_s.T, np.array([~one.held for one in held_out])
+    # Of each law: without each hold-out, every launch.
+    number = len(held_out) * len(launches_s)
+    values = solve(
+        np.repeat(matrices, number, axis=0),
+        (weights[:, None] * np.repeat(rest, len(launches_s), axis=0)).reshape(-1, launches_s.shape[1]),
+        np.tile(launches_s, (len(designs) * len(held_out), 1)),
+    ).reshape(len(designs), len(held_out), len(launches_s), -1)
+    return {
+        law.name: tuple(
+            predict(law, columns, v[:, : len(columns.names)], one, sample.cells, sample.facts, sample.table.cores)
+            for one, v in zip(held_out, fitted, strict=True)
+        )
+        for (law, columns), fitted in zip(designs.items(), values, strict=True)
+    }
+
+
+def _not_as_good(
+    sample: Sample,
+    designs: Mapping[Law, Design],
+    held_out: Sequence[HoldOut],
+    judgements: Mapping[str, Judgement],
+    confidence: float,
+) -> dict[str, Judgement]:
+    """Judgements of laws that would be kept, but err significantly more than the best of them."""
+    rivals = {law: columns for law, columns in designs.items() if judgements[law.name].kept}
+    if len(rivals) < 2 or not sample.table.replicated:
+        return {}
+    predictions = refit_without(sample, rivals, held_out)
+    losses = {
+        name: {
+            (number, i): loss
+            for number, predicted in enumerate(found)
+            if predicted is not None
+            for i, loss in launch_losses(predicted, sample.latency_s).items()
+        }
+        for name, found in predictions.items()
+    }
+    worse = compare_losses(losses, confidence=confidence)
+    return {name: replace(judgements[name], kept=False, reason=reason) for name, reason in worse.items()}
 
 
 def _separable(columns: Design, fitted: Launches, predicted: np.ndarray) -> bool:
@@ -311,3 +426,31 @@ def _parameters(
         shared_resource=shares_cores(table),
         remark=remark,
     )
+
+
+def _doubted(
+    found: dict[str, Parameter],
+    chosen: FittedLaw,
+    kept: Sequence[str],
+    laws: Mapping[str, FittedLaw],
+    launches: Mapping[str, Launches],
+) -> dict[str, Parameter]:
+    """Parameters that are told apart only because of an algorithm that the cells do not tell from another.
+
+    On four counts the steps of a logarithm and n devices are different columns, those of a ring and n are not: where
+    both laws may predict, neither says what the dispatch is.
+    """
+    for name in kept:
+        law = laws[name].law
+        if name == chosen.name or law.compute != chosen.law.compute or law.all_reduce == "free":
+            continue
+        known = launches[name].known
+        ties = dict(zip(known.tied, known.ties, strict=True))
+        for parameter, value in found.items():
+            if value.identified and not known.identified.get(parameter, True):
+                sentence = next((text for tie, text in ties.items() if parameter in tie), "it is not determined")
+                reason = f"not identified: {name!r} may hold as well as {chosen.name!r}, and there {sentence}"
+                found[parameter] = Parameter(
+                    estimate=None, interval=None, identified=False, unit=value.unit, reason=reason
+                )
+    return found

@@ -103,11 +103,14 @@ def _of_collectives(columns: Design, sample: Sample) -> Design:
     """Columns for a benchmark of collectives alone.
 
     Collective benchmarks from elsewhere time on the device: no dispatch is in them (it would be told apart from alpha
-    by nothing). With one message size, bytes and steps are told apart by nothing but a curvature of (n - 1)/n.
+    by nothing). With one message size, bytes and steps are told apart by nothing but the curvature of (n - 1)/n: one
+    of them is taken for the whole, the one that the times follow.
     """
     dropped = {"dispatch"} if sample.table.foreign else set()
-    if len({cell.payload_bytes for cell in sample.cells}) == 1:
-        dropped.add("beta")
+    if len({cell.payload_bytes for cell in sample.cells}) == 1 and {"alpha", "beta"} <= set(columns.names):
+        latency, bandwidth = (columns.matrix[:, columns.names.index(name)] for name in ("alpha", "beta"))
+        follow_bytes = _misfit(bandwidth, sample.mean_s) < _misfit(latency, sample.mean_s)
+        dropped.add("alpha" if follow_bytes else "beta")
     take = [j for j, name in enumerate(columns.names) if name not in dropped]
     return Design(
         matrix=columns.matrix[:, take],
@@ -115,3 +118,14 @@ def _of_collectives(columns: Design, sample: Sample) -> Design:
         units=tuple(columns.units[j] for j in take),
         causes=tuple(columns.causes[j] for j in take),
     )
+
+
+def _misfit(column: np.ndarray, seconds: np.ndarray) -> float:
+    """Sum of squared relative errors of ``a + b column`` with both at least 0, shapes (C,)."""
+    weighted = np.column_stack([np.ones_like(column), column]) / seconds[:, None]
+    best = np.inf
+    for taken in ([0], [1], [0, 1]):
+        values = np.linalg.lstsq(weighted[:, taken], np.ones_like(seconds), rcond=None)[0]
+        if (values >= 0).all():
+            best = min(best, float(np.sum((weighted[:, taken] @ values - 1) ** 2)))
+    return best

@@ -4,9 +4,19 @@ import re
 
 import numpy as np
 import pytest
-from breakeven.fit.adequacy import NOT_JUDGED, Errors, baseline_errors, hold_outs, judge, law_errors
+from breakeven.fit.adequacy import (
+    NOT_JUDGED,
+    Errors,
+    baseline_errors,
+    compare_losses,
+    hold_outs,
+    judge,
+    launch_noise,
+    law_errors,
+)
 from breakeven.model.cell import Cell
 from breakeven.model.law import Law, design
+from scipy import stats
 
 SIZES = (1000, 2000, 4000)
 
@@ -169,3 +179,45 @@ def test_the_discrepancy_is_a_standard_deviation_of_logarithmic_errors():
 def test_a_law_errs_elsewhere_at_least_by_what_it_errs_on_cells_it_saw():
     assert Errors(by_kind={"size": {0: 0.01}}, seen=np.full(5, -0.05)).discrepancy == pytest.approx(1.483 * 0.05)
     assert Errors(seen=np.full(5, 0.05)).discrepancy is None
+
+
+def test_losses_are_compared_by_a_paired_t_on_the_cells_that_both_predict():
+    rng = np.random.default_rng(0)
+    best = {i: np.abs(rng.normal(0.02, 0.005, 6)) for i in range(4)}
+    worse = {i: best[i] + np.abs(rng.normal(0.03, 0.005, 6)) for i in range(3)}
+    same = {i: best[i] + 1e-3 * np.array([1, -1, 1, -1, 1, -1]) for i in range(4)}
+    found = compare_losses({"a": best, "b": worse, "c": same, "none": {}}, confidence=0.95)
+    assert set(found) == {"b"}
+    # Holm over the two that are not the best doubles the smaller p.
+    a, b, c = (np.mean([one[i] for i in range(3)], axis=0) for one in (best, worse, same))
+    least = min((a, c), key=np.mean)
+    p = 2 * stats.ttest_rel(b, least, alternative="greater").pvalue
+    assert p < 0.05
+    said = "below 0.001" if p < 0.001 else f"{p:.3f}"
+    assert found["b"].endswith(f"p = {said})")
+
+
+def test_one_law_alone_or_no_common_cell_is_worse_than_none():
+    losses = {0: np.ones(6)}
+    assert compare_losses({"a": losses}, confidence=0.95) == {}
+    assert compare_losses({"a": losses, "b": {1: np.ones(6)}}, confidence=0.95) == {}
+
+
+def test_equal_losses_are_not_worse():
+    losses = {0: np.linspace(0.01, 0.02, 6)}
+    assert compare_losses({"a": losses, "b": dict(losses)}, confidence=0.95) == {}
+
+
+def test_what_the_launches_scatter_is_no_discrepancy():
+    by_kind = {"size": {0: 0.03, 1: -0.03}}
+    assert Errors(by_kind=by_kind, noise=0.02).discrepancy == pytest.approx((0.04449**2 - 0.02**2) ** 0.5)
+    assert Errors(by_kind=by_kind, noise=0.1).discrepancy == 0
+
+
+def test_the_noise_is_the_standard_error_of_a_cells_error():
+    rng = np.random.default_rng(0)
+    measured = np.exp(rng.normal(0, 0.05, (4000, 6)) + rng.normal(0, 1, (4000, 1)))
+    # The median of a chi-squared with five degrees of freedom is 4.351.
+    expected = 0.05 * np.sqrt(stats.chi2.median(5) / 5 / 6)
+    assert launch_noise(np.ones_like(measured), measured) == pytest.approx(expected, rel=0.02)
+    assert launch_noise(np.ones((4, 1)), np.ones((4, 1))) == 0

@@ -1,0 +1,1 @@
+"""Laws beside their rivals, and two sweeps side by side."""
