@@ -14,7 +14,7 @@ from ..fit.attribution import parts
 from ..fit.breakeven import break_even
 from ..fit.launches import LaunchTable, from_record
 from ..fit.optimum import optimum
-from ..fit.stopping import MIN_LAUNCHES_AT_LOOK, Look, Precision, look, look_confidence
+from ..fit.planning.stopping import MIN_LAUNCHES_AT_LOOK, Look, Precision, look, look_confidence
 from ..measure.sweep import OnProgress
 from ..measure.sweep import run as measure
 
@@ -139,7 +139,7 @@ def judge_record(record: Record, goal: Goal) -> Outcome:
 
 
 def judge(table: LaunchTable, goal: Goal) -> Outcome:
-    """One look at the launches so far, with the confidence that ``fit.stopping`` asks of every look."""
+    """One look at the launches so far, with the confidence that ``fit.planning.stopping`` asks of every look."""
     strategy = table.strategies[0]
     axis_size = table.sizes("workload", strategy)[-1]
     match goal.target:

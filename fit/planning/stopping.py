@@ -14,8 +14,8 @@ import math
 import msgspec
 import numpy as np
 
-from .answer import Estimate, Interval
-from .intervals import log_t_estimate, t_estimate
+from ..answer import Estimate, Interval
+from ..intervals import log_t_estimate, t_estimate
 
 MIN_LAUNCHES_AT_LOOK = 6
 """Before that many launches an interval is wide, and its own width uncertain by a third."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from breakeven.fit.answer import Estimate
 from breakeven.fit.intervals import t_estimate
-from breakeven.fit.stopping import Precision, look, look_confidence, should_stop
+from breakeven.fit.planning.stopping import Precision, look, look_confidence, should_stop
 from scipy import stats
 
 MOST = 40

@@ -1,0 +1,1 @@
+"""What to measure next, how much of it, and when to stop."""
