@@ -34,6 +34,7 @@ class Scale:
 
 PERCENT = Scale(0.01, "%")
 PLAIN = Scale(1.0, "")
+MOST_DIGITS = 6
 
 
 def time_scale(seconds: float, *, per: str = "") -> Scale:
@@ -168,13 +169,14 @@ def cannot_tell(reason: str | None) -> str:
     return f"cannot tell: {reason}" if reason else "cannot tell"
 
 
-def parameter(value: Parameter) -> str:
+def parameter(value: Parameter, confidence: float) -> str:
     """A physical parameter, or ``not identified: why``; an inverse bandwidth also as GB/s."""
     if value.estimate is None or not value.identified:
         return not_identified(value.reason)
     if value.upper_limit is not None:
         scale = _parameter_scale(value.upper_limit, value.unit)
-        text = f"at most {_significant(value.upper_limit / scale.factor)}{scale.suffix} (one-sided 95 %)"
+        most = f"at most {_significant(value.upper_limit / scale.factor)}{scale.suffix}"
+        text = f"{most} (one-sided {50 + 50 * confidence:g} %)"
         return f"{text}{_as_bandwidth(value.upper_limit, 'at least', value.unit)}"
     scale = _parameter_scale(_magnitude(value.estimate, value.interval), value.unit)
     text = number(value.estimate, value.interval, scale)
@@ -192,15 +194,18 @@ def decimals(value: float, interval: Interval | None, factor: float) -> int:
     """Decimal places at which the interval's half width shows one or two digits.
 
     Two digits where the half width starts with 1, else one. A value that is surely positive keeps two digits of its own
-    under a much wider interval. Without an interval: three significant digits.
+    under a much wider interval. Never more than ``MOST_DIGITS``: replicates that agree to nine digits are copies, no
+    precision. Without an interval: three significant digits, of a share at most hundredths of a percent.
     """
     if interval is None or interval[0] is None or interval[1] is None or interval[1] <= interval[0]:
-        return max(0, 2 - _exponent(value / factor))
+        places = max(0, 2 - _exponent(value / factor))
+        return min(2, places) if factor == PERCENT.factor else places
     half_width = (interval[1] - interval[0]) / 2 / factor
     exponent = _exponent(half_width)
     digits = 2 if half_width / 10.0**exponent < 1.95 else 1
     own = 1 - _exponent(value / factor) if interval[0] > 0 and value < half_width * factor else 0
-    return max(0, digits - 1 - exponent, own)
+    most = MOST_DIGITS - 1 - _exponent(max(abs(end) for end in interval) / factor)  # pyright: ignore[reportArgumentType]
+    return max(0, min(digits - 1 - exponent, most), own)
 
 
 def _interval(interval: Interval, scale: Scale, places: int) -> str:

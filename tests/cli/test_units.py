@@ -27,6 +27,7 @@ from hypothesis import strategies as st
         (2.4e-6, 1e-6, 90e-6, "2.4 µs [1.0, 90.0]"),
         (0.0, 0.0, 0.0, "0 µs"),
         (5e-6, None, None, "5.00 µs (unbounded)"),
+        (20e-6, 20e-6 - 1e-15, 20e-6 + 1e-15, "20.0000 µs [20.0000, 20.0000]"),
     ],
 )
 def test_time_with_interval(value, lower, upper, text):
@@ -102,17 +103,17 @@ def test_sets_and_lists():
 
 def test_inverse_bandwidth_is_also_a_rate():
     beta = Parameter(estimate=5.5e-12, interval=(5.3e-12, 5.7e-12), identified=True, unit="s/B")
-    assert units.parameter(beta) == "5.5 ps/B [5.3, 5.7]  (1/beta = 182 GB/s)"
+    assert units.parameter(beta, 0.95) == "5.5 ps/B [5.3, 5.7]  (1/beta = 182 GB/s)"
 
 
 def test_parameter_at_its_bound_has_an_upper_limit():
     entry = Parameter(estimate=0.0, interval=None, identified=True, unit="s", upper_limit=3.1e-6)
-    assert units.parameter(entry) == "at most 3.1 µs (one-sided 95 %)"
+    assert units.parameter(entry, 0.9) == "at most 3.1 µs (one-sided 95 %)"
 
 
 def test_parameter_that_is_not_identified_says_why():
     gamma = Parameter(estimate=None, interval=None, identified=False, unit="s/flop", reason="one size only")
-    assert units.parameter(gamma) == "not identified: one size only"
+    assert units.parameter(gamma, 0.95) == "not identified: one size only"
 
 
 @given(centre=st.floats(1e-9, 1e3), left=st.floats(1e-3, 0.9), right=st.floats(1e-3, 0.9))
@@ -129,3 +130,8 @@ def test_printed_interval_is_the_interval(centre, left, right):
     assert abs(printed[0] - centre) <= slack
     assert abs(printed[1] - lower) <= slack
     assert abs(printed[2] - upper) <= slack
+
+
+def test_a_share_without_interval_shows_no_more_than_hundredths_of_a_percent():
+    assert units.share_estimate(Estimate(estimate=-1.69e-7)) == "0.00 %"
+    assert units.share_estimate(Estimate(estimate=0.0748)) == "7.48 %"
