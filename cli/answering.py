@@ -39,6 +39,7 @@ class Question:
     tolerance: float = 0.05
     confidence: float = 0.95
     margin: float = 0.10
+    equivalence: float = 0.05
     seed: int = 0
 
 
@@ -92,6 +93,7 @@ def ask(table: LaunchTable, question: Question) -> Answer:
             tolerance=question.tolerance,
             confidence=question.confidence,
             margin=question.margin,
+            equivalence=question.equivalence,
             seed=question.seed,
         )
     except QuestionError as error:

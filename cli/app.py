@@ -13,7 +13,8 @@ from typing import Annotated
 
 import typer
 
-from . import explain, figures, fit, inspect, measure, output, predict, show, study, workloads
+from . import compare, diagnose, explain, figures, fit, inspect, measure, output, power, predict, show, study, workloads
+from . import next as next_point
 
 app = typer.Typer(
     name="breakeven",
@@ -28,7 +29,21 @@ app = typer.Typer(
     context_settings={"default_map": {"help": False}, "max_content_width": 100},
 )
 
-for module in (study, measure, inspect, fit, explain, predict, figures, show, workloads):
+for module in (
+    study,
+    measure,
+    inspect,
+    fit,
+    explain,
+    diagnose,
+    predict,
+    compare,
+    next_point,
+    power,
+    figures,
+    show,
+    workloads,
+):
     first_line = (module.command.__doc__ or "").partition("\n")[0]
     app.command(name=module.__name__.rpartition(".")[2], short_help=first_line)(module.command)
 

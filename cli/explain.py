@@ -18,6 +18,7 @@ def command(
     tolerance: options.Tolerance = 0.05,
     confidence: options.Confidence = 0.95,
     margin: options.Margin = 0.10,
+    equivalence: options.Equivalence = 0.05,
     columns: options.Columns = None,
     scaling: options.Scaling = None,
     where: options.Where = None,
@@ -47,6 +48,7 @@ def command(
             tolerance=tolerance,
             confidence=confidence,
             margin=margin,
+            equivalence=equivalence,
             seed=seed,
         ),
     )

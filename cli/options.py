@@ -124,6 +124,10 @@ Confidence = Annotated[float, typer.Option(metavar="X", min=0.5, max=0.999, help
 Margin = Annotated[
     float, typer.Option(metavar="X", min=0.0, max=1.0, help="Largest held-out error of a law that may predict.")
 ]
+Equivalence = Annotated[
+    float,
+    typer.Option(metavar="X", min=0.001, max=1.0, help="Costs that differ by less count as the same (0.05: 5 %)."),
+]
 Columns = Annotated[
     str | None,
     typer.Option(

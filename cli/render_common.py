@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from ..fit.answer import Answer
+from ..fit.answer import Answer, Estimate, Meaning
 from ..model.cell import devices
 from . import units
 from .text import sentence
@@ -87,3 +87,20 @@ def grouped(lines: Iterable[tuple[int, str]]) -> list[str]:
         sentence(f"{units.joined(found)} device{'s' if found != [1] else ''}: {text}", indent=2)
         for text, found in counts.items()
     ]
+
+
+def meaning_cells(meaning: Meaning, null_value: str) -> tuple[str, str, str, str, str]:
+    """The cells of one meaning of "bound": estimate, null value, the two p-values, whether it holds."""
+    value = Estimate(estimate=meaning.estimate, interval=meaning.interval)
+    text = "-" if meaning.estimate is None else units.share_estimate(value)
+    above, below = units.probability(meaning.p_above), units.probability(meaning.p_below)
+    return text, null_value, above, below, meaning.holds
+
+
+def meaning_reasons(meanings: Mapping[str, Meaning], *, said_before: str = "") -> list[str]:
+    """How the number of each meaning came about, or why there is none; a reason shared by several is said once."""
+    numbers: dict[str, list[str]] = {}
+    for number, meaning in meanings.items():
+        if reason := meaning.reason.removeprefix(said_before).removeprefix("; "):
+            numbers.setdefault(reason, []).append(number)
+    return [sentence(f"{' '.join(found)} {reason}", indent=2) for reason, found in numbers.items()]

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..fit.answer import CAUSES, Answer, CommunicationBound, Estimate, Growth, Meaning, Meanings, Part
+from ..fit.weak import NOT_REACHED, REACHED
 from ..model.cell import devices
 from ..model.program import Collective
 from . import units
-from .render_common import grouped, heading, size_cell, size_header, size_text
+from .render_breaks import breaks, overlap
+from .render_common import grouped, heading, meaning_cells, meaning_reasons, size_cell, size_header, size_text
+from .render_diagnose import failed_checks
+from .render_identifiability import between_causes
+from .render_slope import slope
+from .render_tests import tests
 from .text import page, pairs, sentence, table
 
 MEANINGS = {
@@ -27,14 +33,20 @@ def explain(answer: Answer) -> str:
     return page(
         heading(answer),
         verdict(answer),
+        between_causes(answer),
         collectives_text(answer.collectives, answer.largest_devices),
         _growth(answer),
         _step(answer),
+        slope(answer),
         _causes(answer),
         _communication_bound(answer),
+        tests(answer),
         _collective_cost(answer),
         _input_transfer(answer),
+        breaks(answer),
+        overlap(answer),
         weak_efficiency(answer),
+        failed_checks(answer),
     )
 
 
@@ -49,14 +61,15 @@ def verdict(answer: Answer) -> str:
 
 
 def collective_text(collective: Collective) -> str:
-    """``all-reduce of 4 B over 8 devices, 20 times a call``."""
+    """``all-reduce of 4 B over 8 devices, 20 times a call (inside a loop body)``."""
     text = f"{collective.kind} of {units.byte_count(collective.message_bytes)}"
     if collective.operands > 1:
         text += f" in {collective.operands} arrays"
     text += f" over {collective.group_size} devices" if collective.group_size else " over an unknown group"
     if collective.count is None:
-        return f"{text}, unknown times a call"
-    return text if collective.count == 1 else f"{text}, {collective.count} times a call"
+        return f"{text}, unknown times a call (in a loop or a branch)"
+    # One instruction runs several times only where a loop repeats it.
+    return text if collective.count == 1 else f"{text}, {collective.count} times a call (inside a loop body)"
 
 
 def collectives_text(collectives: Sequence[Collective] | None, num_devices: int) -> str:
@@ -148,7 +161,7 @@ def _communication_bound(answer: Answer) -> str:
     if bound.rejected_outright:
         blocks.append(sentence(f"rejected outright: {bound.rejected_outright}", indent=2))
     rows = [
-        (f"{number} {text}", *_meaning(getattr(bound, name), NULL_VALUES[name]))
+        (f"{number} {text}", *meaning_cells(getattr(bound, name), NULL_VALUES[name]))
         for number, (name, text) in zip(NUMBERS, MEANINGS.items(), strict=True)
     ]
     headers = ("communication ...", "estimate", "against", "p above", "p below", "holds")
@@ -158,22 +171,12 @@ def _communication_bound(answer: Answer) -> str:
     return "\n".join(blocks)
 
 
-def _meaning(meaning: Meaning, null_value: str) -> tuple[str, str, str, str, str]:
-    value = Estimate(estimate=meaning.estimate, interval=meaning.interval)
-    text = "-" if meaning.estimate is None else units.share_estimate(value)
-    above, below = units.probability(meaning.p_above), units.probability(meaning.p_below)
-    return text, null_value, above, below, meaning.holds
-
-
 def _reasons(meanings: Meanings) -> list[str]:
-    """How each number came about, or why there is none; a reason shared by several is said once."""
-    numbers: dict[str, list[str]] = {}
+    """How each number came about, or why there is none."""
+    # What rules all of them out stands above the table.
     outright = getattr(meanings, "rejected_outright", None) or ""
-    for number, name in zip(NUMBERS, MEANINGS, strict=True):
-        # What rules all of them out stands above the table.
-        if reason := getattr(meanings, name).reason.removeprefix(outright).removeprefix("; "):
-            numbers.setdefault(reason, []).append(number)
-    return [sentence(f"{' '.join(found)} {reason}", indent=2) for reason, found in numbers.items()]
+    found = {number: getattr(meanings, name) for number, name in zip(NUMBERS, MEANINGS, strict=True)}
+    return meaning_reasons(found, said_before=outright)
 
 
 def _other_sizes(answer: Answer, bound: CommunicationBound) -> list[str]:
@@ -262,8 +265,14 @@ def weak_efficiency(answer: Answer) -> str | None:
     reached = (
         (entry.num_devices, f"90 % efficient from {units.size_estimate(entry.size_for_90_percent, answer.unit)}")
         if entry.size_for_90_percent.estimate is not None
-        else (entry.num_devices, f"90 % efficiency: {units.cannot_tell(entry.size_for_90_percent.reason)}")
+        else (entry.num_devices, f"90 % efficiency: {_not_a_size(entry.size_for_90_percent.reason)}")
         for entry in answer.weak_efficiency
     )
     title = f"weak scaling against {devices(answer.reference_devices)}"
     return "\n".join([title, table(headers, rows, numeric=(0, 1)), *grouped(reached)])
+
+
+def _not_a_size(reason: str | None) -> str:
+    """Why there is no size; that every size, or none, is efficient enough is an answer."""
+    known = reason is not None and reason.startswith((REACHED, NOT_REACHED))
+    return str(reason) if known else units.cannot_tell(reason)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ..fit.answer import Answer, LawReport
+from ..fit.answer import Answer, LawReport, Parameter
 from . import units
 from .render_common import heading
+from .render_identifiability import every_tie
+from .render_scaling import scaling, separation
 from .text import page, sentence, table
 
 _MEANING = {
@@ -22,7 +24,9 @@ _MEANING = {
 
 def fit(answer: Answer) -> str:
     """Return parameters and laws, ready to print."""
-    return page(heading(answer), _parameters(answer), _laws(answer))
+    return page(
+        heading(answer), _parameters(answer), every_tie(answer), _laws(answer), separation(answer), scaling(answer)
+    )
 
 
 def _parameters(answer: Answer) -> str:
@@ -32,13 +36,23 @@ def _parameters(answer: Answer) -> str:
     missing: dict[str, list[str]] = {}
     for name, value in answer.parameters.items():
         if not value.identified:
-            missing.setdefault(units.parameter(value), []).append(name)
-    rows = [(name, units.parameter(value), _meaning(answer, name)) for name, value in identified.items()]
+            missing.setdefault(units.parameter(value, answer.confidence), []).append(name)
+    tested = any(value.p_zero is not None for value in identified.values())
+    rows = [
+        (name, units.parameter(value, answer.confidence), *_p_zero(value, tested), _meaning(answer, name))
+        for name, value in identified.items()
+    ]
     lines = ["parameters"]
     if rows:
-        lines.append(table(("name", "estimate", ""), rows))
+        lines.append(
+            table(("name", "estimate", *(["p of 0"] if tested else []), ""), rows, numeric=(2,) if tested else ())
+        )
     lines.extend(sentence(f"{units.joined(names)}: {why}", indent=2) for why, names in missing.items())
     return "\n".join(lines)
+
+
+def _p_zero(value: Parameter, shown: bool) -> tuple[str, ...]:
+    return (units.probability(value.p_zero),) if shown else ()
 
 
 def _meaning(answer: Answer, name: str) -> str:

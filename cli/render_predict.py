@@ -5,8 +5,10 @@ from __future__ import annotations
 from ..fit.answer import Answer, BreakEvenCount, BreakEvenSize, Optimum, Prediction
 from ..model.cell import devices
 from . import units
+from .render_breaks import breaks
 from .render_common import grouped, heading, objective_text, size_cell, size_header, size_text
 from .render_explain import weak_efficiency
+from .render_scaling import separation
 from .text import page, sentence, table
 
 _HELPS = {
@@ -28,6 +30,8 @@ def predict(answer: Answer) -> str:
         break_even(answer),
         _sizes(answer),
         _predictions(answer),
+        separation(answer),
+        breaks(answer),
         weak_efficiency(answer),
     )
 
@@ -122,7 +126,8 @@ def _sizes(answer: Answer) -> str | None:
         return None
     rows = [(str(entry.num_devices), *_size_cells(answer, entry)) for entry in sizes]
     headers = ("devices", "break-even size", "", "not excluded")
-    return f"break-even size of each count\n{table(headers, rows, numeric=(0,))}"
+    remarks = grouped((entry.num_devices, entry.reason) for entry in sizes if entry.roots and entry.reason)
+    return "\n".join(["break-even size of each count", table(headers, rows, numeric=(0,)), *remarks])
 
 
 def _size_cells(answer: Answer, entry: BreakEvenSize) -> tuple[str, str, str]:
@@ -153,10 +158,12 @@ def _predictions(answer: Answer) -> str | None:
 
 
 def _prediction(answer: Answer, entry: Prediction, first: bool) -> tuple[str, ...]:
-    if entry.num_devices == answer.reference_devices:
+    if entry.num_devices == answer.reference_devices and entry.speedup.estimate is not None:
         speedup, efficiency = "1", "100 %"
     else:
-        speedup, efficiency = units.ratio_estimate(entry.speedup), units.share_estimate(entry.efficiency)
+        # Collectives alone have neither: what they say of a count is its time.
+        speedup = "-" if entry.speedup.estimate is None else units.ratio_estimate(entry.speedup)
+        efficiency = "-" if entry.efficiency.estimate is None else units.share_estimate(entry.efficiency)
     return (
         size_cell(answer, entry.size) if first else "",
         str(entry.num_devices),

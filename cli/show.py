@@ -23,10 +23,13 @@ def command(
     from ..data.catalog import open_record
     from .record_summary import summarise
 
-    summary = summarise(open_record(file, columns=columns, scaling=scaling, where=where))
+    record = open_record(file, columns=columns, scaling=scaling, where=where)
+    summary = summarise(record)
     if as_json:
         output.emit_json(summary)
     else:
         from .render_record import show
 
         output.emit(show(summary))
+    if impossible := sum(min(visit.latency_ns, default=1) <= 0 for visit in record.visits):
+        output.warn(f"{impossible} visits hold times that are zero or negative: other commands refuse this record")

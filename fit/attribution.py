@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 INPUT_TRANSFER = "input-transfer"
 UNPLACED = "-unplaced"
 CANNOT_COMMUNICATE = "the compiled program cannot communicate"
+NO_COLLECTIVE_SAID = "the file says that the program has no collective"
 NO_LAW = "no physical law fits"
 NO_SEPARATION = "the laws that fit cannot tell its causes apart"
 
@@ -201,7 +202,7 @@ def _communication(
         source = "workload − local" + (" (an A/A check: the compiled program has no collective)" if silent else "")
         return Route(seconds=total - local), source
     if facts is not None and facts.can_rule_out_communication:
-        return Route(seconds=np.zeros_like(total)), CANNOT_COMMUNICATE
+        return Route(seconds=np.zeros_like(total)), NO_COLLECTIVE_SAID if table.foreign else CANNOT_COMMUNICATE
     for name, find in (("replay", replay_route), ("chain", chain_route)):
         route = find(table, strategy, num_devices, axis_size)
         if route.seconds is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from .answer import BreakEven, BreakEvenCount, BreakEvenSize, Outcome
+from .answer import BreakEven, BreakEvenCount, BreakEvenSize, Estimate, Outcome
 from .comparison import Comparison
 from .crossover import Crossover, crossover
 from .launches import LaunchTable
@@ -81,6 +81,8 @@ def _count(ratios: Mapping[int, Comparison], confidence: float, *, downwards: bo
     at_least = downwards and estimate == next(iter(ratios))
     if reason := next((r.reason for r in ratios.values() if r.reason), None):
         everything = (*sorted(ratios), None)
+        if estimate is None:
+            reason = f"no count up to {max(ratios)} beat the reference, but that may be chance: {reason}"
         return BreakEvenCount(estimate=estimate, set=everything, outcome="undecided", at_least=at_least, reason=reason)
     left = _not_excluded(ratios, 1 - confidence)
     if left == (None,):
@@ -122,14 +124,7 @@ def _size(costs: Costs, num_devices: int, confidence: float) -> BreakEvenSize:
         if ours.kind == theirs.kind == "measured":
             ratios[size] = ours.routes[0].log_cost - theirs.routes[0].log_cost
     if len(ratios) < 2:
-        return BreakEvenSize(
-            num_devices=num_devices,
-            roots=(),
-            pieces=((None, None),),
-            helps="undecided",
-            outcome="undecided",
-            reason="one size: no break-even size" if ratios else "no size was measured on both counts",
-        )
+        return _predicted_size(costs, num_devices, measured=len(ratios))
     found = crossover(np.array(list(ratios)), np.array(list(ratios.values())), confidence=confidence)
     helps = _helps(found.signs)
     return BreakEvenSize(
@@ -139,6 +134,31 @@ def _size(costs: Costs, num_devices: int, confidence: float) -> BreakEvenSize:
         helps=helps,
         outcome=_outcome(found, helps),
         reason=found.reason or _explain(found, helps, min(ratios), max(ratios)),
+    )
+
+
+def _predicted_size(costs: Costs, num_devices: int, *, measured: int) -> BreakEvenSize:
+    """Roots where too few sizes were measured on both counts: predictions fill in, and there is no interval."""
+    ratios, sources = {}, set()
+    for size in costs.table.sizes("workload", costs.strategy):
+        ours, theirs = costs.at(num_devices, size), costs.at(costs.reference, size)
+        if ours.routes and theirs.routes:
+            ratios[size] = ours.routes[0].log_cost.mean() - theirs.routes[0].log_cost.mean()
+            sources |= {cost.routes[0].source for cost in (ours, theirs) if cost.kind != "measured"}
+    reason = "one size: no break-even size" if measured else "no size was measured on both counts"
+    roots: tuple[Estimate, ...] = ()
+    if len(ratios) > 1:
+        found = crossover(np.array(list(ratios)), np.array(list(ratios.values()))[:, None], confidence=0.95)
+        filled = f"{'one size was' if measured else 'no size was'} measured on both counts, others are predicted"
+        reason = f"{filled} ({', '.join(sorted(sources))})"
+        roots = tuple(Estimate(estimate=root.estimate, reason=reason) for root in found.roots)
+    return BreakEvenSize(
+        num_devices=num_devices,
+        roots=roots,
+        pieces=((None, None),),
+        helps="undecided",
+        outcome="undecided",
+        reason=reason,
     )
 
 

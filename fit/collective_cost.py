@@ -163,9 +163,10 @@ def fit_chain(table: LaunchTable, strategy: str, num_devices: int) -> ChainFit |
 
 
 def workload_facts(table: LaunchTable, strategy: str, num_devices: int, axis_size: int) -> ProgramFacts | None:
-    """Facts of the workload's program at one cell, where known."""
+    """Facts of the workload's program at one cell; None where its collectives are not known."""
     size = table.plan.global_size(num_devices, axis_size)
-    return table.facts.get(Cell(role="workload", strategy=strategy, num_devices=num_devices, size=size))
+    facts = table.facts.get(Cell(role="workload", strategy=strategy, num_devices=num_devices, size=size))
+    return facts if facts is not None and facts.collectives_known else None
 
 
 def _kind(table: LaunchTable, cell: Cell) -> str:

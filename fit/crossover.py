@@ -90,12 +90,12 @@ def _distance_from_zero(grid: np.ndarray, x: np.ndarray, values: np.ndarray, con
     launches = values.shape[1]
     curves = np.array([np.interp(grid, x, column) for column in values.T])
     half = special.stdtrit(launches - 1, 0.5 + confidence / 2) * curves.std(axis=0, ddof=1) / np.sqrt(launches)
-    distance = np.abs(curves.mean(axis=0)) - half - _bend(grid, x, values.mean(axis=1))
+    distance = np.abs(curves.mean(axis=0)) - half - bend(grid, x, values.mean(axis=1))
     # A root of the mean is in its own set, whatever rounding says.
     return np.where(np.isclose(curves.mean(axis=0), 0, atol=1e-15), np.minimum(distance, 0), distance)
 
 
-def _bend(grid: np.ndarray, x: np.ndarray, mean: np.ndarray) -> np.ndarray:
+def bend(grid: np.ndarray, x: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """Largest distance of the curve from its chord at each grid point."""
     if len(x) < 3:
         return np.zeros_like(grid)

@@ -17,7 +17,7 @@ from .resample import draw_counts
 if TYPE_CHECKING:
     from .lawfit import LawFits
 
-DRAWS = 4000
+DRAWS = 10_000
 
 
 def optimum(
@@ -55,6 +55,8 @@ def optimum(
     ``regret``: cost over the least cost, less 1. Its upper end is the largest upper end of the log ratios to the
     other counts (valid as it stands, since the best is one of them), its lower end the largest lower end after
     Bonferroni's correction.
+    ``estimate``: of the counts measured the cheapest, unless a prediction undercuts it by more than its law errs on
+    held-out cells.
     ``win_frequency`` resamples launches; a predicted count also draws its law's error.
     """
     costs = Costs.of(table, strategy, fits, objective=objective, reference=reference, max_devices=max_devices)
@@ -63,9 +65,10 @@ def optimum(
         return no_optimum(axis_size, tolerance, "no admissible count was measured at this size; measure it")
     within, counts = _candidates(costs, axis_size, counts, tolerance)
     means = np.array([c.log_cost().estimate for c in counts])
-    best = int(np.argmin(means))
+    best = _best(counts)
     ratios = [[a.log_ratio(b) for b in counts if b is not a] for a in counts]
-    regret = [_regret(row, excess, confidence) for row, excess in zip(ratios, means - means[best], strict=True)]
+    excesses = np.maximum(means - means[best], 0.0)
+    regret = [_regret(row, excess, confidence) for row, excess in zip(ratios, excesses, strict=True)]
     chosen = counts[best].num_devices
     left = tuple(c.num_devices for c, row in zip(counts, ratios, strict=True) if not _excluded(row, confidence))
     reason = _why_undecided(ratios, left, regret[best], tolerance)
@@ -80,7 +83,9 @@ def optimum(
         outcome="undecided" if reason else "found",
         # Where smaller counts do as well, nothing suggests that more devices would do better.
         at_upper_end=chosen == counts[-1].num_devices and (reason is not None or len(left) == 1),
-        reason=reason or _tie(left, within, tolerance) or _predicted(counts, left),
+        reason=_joined(reason, _estimate_predicted(counts[best]))
+        or _tie(left, within, tolerance)
+        or _predicted(counts, left),
     )
 
 
@@ -103,11 +108,21 @@ def _candidates(
     costs: Costs, axis_size: int, counts: tuple[CountCost, ...], tolerance: float
 ) -> tuple[int, tuple[CountCost, ...]]:
     """Smallest count within tolerance of the least cost, and the counts to compare pair by pair."""
-    means = [c.log_cost().estimate for c in counts]
-    best = int(np.argmin(means))
-    within = next(c.num_devices for c, m in zip(counts, means, strict=True) if m <= means[best] + np.log1p(tolerance))
+    feared = _feared(counts)
+    best = _best(counts)
+    within = next(c.num_devices for c, m in zip(counts, feared, strict=True) if m <= feared[best] + np.log1p(tolerance))
     shown = {*costs.shown(axis_size), counts[best].num_devices, within}
     return within, tuple(c for c in counts if c.num_devices in shown)
+
+
+def _best(counts: Sequence[CountCost]) -> int:
+    """Index of the least cost; a predicted count must undercut a measured one by more than its law errs."""
+    return int(np.argmin(_feared(counts)))
+
+
+def _feared(counts: Sequence[CountCost]) -> list[float]:
+    """Log costs, those predicted with the error of their law on top."""
+    return [c.log_cost().estimate + (c.routes[0].discrepancy or 0.0) for c in counts]
 
 
 def _excluded(ratios: Sequence[Comparison], confidence: float) -> bool:
@@ -170,6 +185,14 @@ def _win_frequency(counts: Sequence[CountCost], seed: int) -> dict[int, float]:
     means += errors[:, None] * rng.standard_normal(means.shape)
     wins = np.bincount(means.argmin(axis=0), minlength=len(counts)) / DRAWS
     return {c.num_devices: float(w) for c, w in zip(counts, wins, strict=True)}
+
+
+def _estimate_predicted(best: CountCost) -> str | None:
+    return None if best.kind == "measured" else f"predicted, not measured: {best.num_devices}"
+
+
+def _joined(*reasons: str | None) -> str | None:
+    return "; ".join(reason for reason in reasons if reason) or None
 
 
 def _predicted(counts: Sequence[CountCost], left: Sequence[int]) -> str | None:

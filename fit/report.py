@@ -6,19 +6,31 @@ from typing import cast
 
 from .answer import Answer
 from .attribution import UNPLACED, counts_at, parts
+from .boundary import with_p_zero
 from .breakeven import break_even
+from .breaks import break_warnings, breaks, reject_single_laws, why_not_sought
+from .checks.diagnostics import table_diagnostics
 from .collective_cost import collective_costs, workload_facts
 from .collectives_only import collectives_only
 from .communication import communication_bound
 from .curves import program_curves
+from .dispatch_bound import dispatch_bound
 from .growth import growth_step, headline_growth
+from .identifiability import unidentified
 from .input_transfer import input_transfers
 from .intervals import MIN_LAUNCHES
 from .launches import LaunchTable
+from .law_share import law_share
 from .lawfit import LawFits, fit_laws
-from .objective import Objective
+from .no_difference import MARGIN, no_difference
+from .objective import Costs, Objective
 from .optimum import optimum
+from .overlap import overlaps
+from .paired import paired_tests
 from .predictions import predictions
+from .scaling_numbers import scaling_numbers
+from .separation import separating_devices
+from .slope import device_slope
 from .verdict import shared_resource, verdict
 from .weak import weak_efficiency
 
@@ -38,6 +50,7 @@ def answer(
     tolerance: float = 0.05,
     confidence: float = 0.95,
     margin: float = 0.10,
+    equivalence: float = MARGIN,
     seed: int = 0,
 ) -> Answer:
     """Fit a table and answer every question about one strategy.
@@ -53,6 +66,7 @@ def answer(
     tolerance : share above the least cost that ``optimal_devices.within_tolerance`` may have
     confidence : of every interval and set
     margin : held-out error below which a law is adequate
+    equivalence : share by which costs may differ that count as the same
     seed : of the resampling
 
     Raises
@@ -64,6 +78,7 @@ def answer(
         return collectives_only(
             table,
             interval_method=_interval_method(table),
+            max_devices=max_devices,
             tolerance=tolerance,
             confidence=confidence,
             margin=margin,
@@ -73,7 +88,8 @@ def answer(
     reference = _check_reference(counts, reference)
     largest = _check_largest(counts, reference, max_devices)
     objective = objective or cast("Objective", table.plan.objective)
-    fits = fit_laws(table, strategy, confidence=confidence, margin=margin)
+    borders = breaks(table, strategy, confidence=confidence, seed=seed)
+    fits = reject_single_laws(fit_laws(table, strategy, confidence=confidence, margin=margin), borders)
     costs = {"objective": objective, "reference": reference, "max_devices": max_devices}
     bounds = {"reference": reference, "largest": largest, "fits": fits, "confidence": confidence}
     decision = verdict(table, strategy, size=size, objective=objective, **bounds)
@@ -84,6 +100,7 @@ def answer(
         for s in sizes
     }
     facts = workload_facts(table, strategy, largest, size)
+    compared = Costs.of(table, strategy, fits, **costs)
     return Answer(
         workload=table.plan.workload,
         strategy=strategy,
@@ -122,11 +139,23 @@ def answer(
         optimal_by_size=best,
         break_even=break_even(table, strategy, fits, axis_size=size, confidence=confidence, **costs),
         weak_efficiency=weak_efficiency(table, strategy, reference=reference, confidence=confidence),
-        parameters=dict(fits.parameters),
+        parameters=with_p_zero(table, strategy, fits, seed=seed),
         laws=tuple(fits.reports),
         predictions=predictions(table, strategy, fits, confidence=confidence, **costs),
         curves=program_curves(table, confidence),
-        warnings=_warnings(table, strategy, fits, largest),
+        warnings=(*_warnings(table, strategy, fits, largest), *break_warnings(borders)),
+        breaks=borders,
+        breaks_not_sought=why_not_sought(table, strategy),
+        overlap=overlaps(table, strategy, size, largest=largest, confidence=confidence),
+        unidentified=unidentified(table, strategy, fits),
+        diagnostics=table_diagnostics(table, strategy, fits, confidence=confidence),
+        slope=device_slope(table, strategy, size, reference=reference, largest=largest, confidence=confidence),
+        separating_devices=separating_devices(table, strategy, fits),
+        scaling_numbers=scaling_numbers(table, strategy, fits, axis_size=size, confidence=confidence),
+        dispatch_bound=dispatch_bound(table, strategy, size, **bounds),
+        paired=paired_tests(table, compared, size, confidence=confidence),
+        no_difference=no_difference(compared, size, margin=equivalence, confidence=confidence),
+        law_share=law_share(table, strategy, largest, size, fits, confidence=confidence),
     )
 
 

@@ -11,6 +11,8 @@ from .launches import LaunchTable
 from .objective import Costs
 
 TARGET = 0.9
+REACHED = "reached at every size"
+NOT_REACHED = "not reached"
 
 
 def weak_efficiency(
@@ -71,9 +73,9 @@ def _reached(efficiency: dict[int, np.ndarray], confidence: float) -> Estimate:
     above_target = np.log(np.array(list(efficiency.values()))) - np.log(TARGET)
     found = crossover(sizes, above_target, confidence=confidence)
     if above_target[-1].mean() < 0:
-        return Estimate(interval=_hull(found), reason=f"not reached up to {sizes[-1]} per device")
+        return Estimate(interval=_hull(found), reason=f"{NOT_REACHED} up to {sizes[-1]} per device")
     if not found.roots:
-        return Estimate(interval=_hull(found), reason=f"reached at every size from {sizes[0]} per device on")
+        return Estimate(interval=_hull(found), reason=f"{REACHED} from {sizes[0]} per device on")
     return Estimate(estimate=found.roots[-1].estimate, interval=_hull(found), reason=found.reason)
 
 

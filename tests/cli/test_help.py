@@ -10,7 +10,21 @@ from breakeven.cli.app import app
 
 import breakeven
 
-COMMANDS = ("study", "measure", "inspect", "fit", "explain", "predict", "figures", "show", "workloads")
+COMMANDS = (
+    "study",
+    "measure",
+    "inspect",
+    "fit",
+    "explain",
+    "diagnose",
+    "predict",
+    "compare",
+    "next",
+    "power",
+    "figures",
+    "show",
+    "workloads",
+)
 HEAVY = ("jax", "pandas", "scipy", "statsmodels", "matplotlib", "numpy", "msgspec", "rich", "pydantic")
 
 

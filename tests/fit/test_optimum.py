@@ -131,3 +131,29 @@ def test_a_predicted_count_may_win_and_is_said_to_be_predicted(make_table):
     assert found.estimate == 3
     assert "predicted, not measured: 3" in found.reason
     assert 0 < found.win_frequency[3] <= 1
+
+
+def test_a_count_between_wins_nothing_where_the_replication_is_unknown(make_table):
+    options = {"sizes": (24,), "devices": (1, 4), "cell_sd": 0.005}
+    own, foreign = (make(make_table, flat_pair, **options, foreign=foreign) for foreign in (False, True))
+    assert {2, 3} <= set(optimum(own, "jit", Fits(), axis_size=24).regret)
+    found = optimum(foreign, "jit", Fits(), axis_size=24)
+    assert set(found.regret) == set(found.win_frequency) == {1, 4}
+    assert (found.estimate, found.set, found.within_tolerance) == (4, (4,), 4)
+    assert found.reason is None
+
+
+def test_a_prediction_that_undercuts_by_less_than_its_error_does_not_win(make_table):
+    class Doubtful(Law):
+        discrepancy = 0.5
+
+    class DoubtfulFits:
+        kept = (Doubtful(),)
+        baseline = Doubtful()
+
+    table = make(make_table, flat_pair, sizes=(24,), devices=(1, 2, 4), cell_sd=0.005)
+    measured = optimum(table, "jit", None, axis_size=24).estimate
+    found = optimum(table, "jit", DoubtfulFits(), axis_size=24)
+    assert found.estimate == measured
+    assert 3 in found.set
+    assert all(regret.estimate >= 0 for regret in found.regret.values())

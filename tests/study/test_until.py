@@ -13,7 +13,7 @@ from breakeven.data.schema import SCHEMA_VERSION, Plan, Sweep
 from breakeven.data.simulated import simulated_record
 from breakeven.data.store import Record
 from breakeven.fit.launches import LaunchTable, from_record
-from breakeven.fit.stopping import MIN_LAUNCHES_AT_LOOK
+from breakeven.fit.planning.stopping import MIN_LAUNCHES_AT_LOOK
 from breakeven.model.simulate import Truth, sample, truth
 from breakeven.study.until import Goal, GoalError, check, judge, judge_record, parse
 from hypothesis import given
