@@ -22,7 +22,9 @@ lint: $(VENV)/.test
 
 # Simulations too long for the tests; the table is committed with seed, date and the commit it describes.
 evidence: $(VENV)/.test
-	$(BIN)/python -m benchmarks.calibration
+	$(BIN)/python -m benchmarks.identical
+	$(BIN)/python -m benchmarks.next_point
+	$(BIN)/python -m benchmarks.calibration --parts .evidence
 
 benchmarks: $(VENV)/.test
 	$(BIN)/python -m benchmarks.refits
