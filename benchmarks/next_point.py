@@ -2,8 +2,8 @@
 
 Two ways to know the size at which 8 devices cost the same as one to 10 % either way, on simulated machines: a grid of
 seven sizes, laid without knowing the answer; and a short pilot over the same range, followed by what
-``fit.planning.next_point`` proposes. Both add launches until ``fit.planning.stopping`` lets them stop, after six at the earliest. From
-the repository's root:
+``fit.planning.next_point`` proposes. Both add launches until ``fit.planning.stopping`` lets them stop, after six at the
+earliest. From the repository's root:
 
     python -m benchmarks.next_point            # 30 machines for cost, 2,400 for coverage; writes docs/next.*
     python -m benchmarks.next_point --small    # 4 and 60, writes nothing
@@ -322,8 +322,8 @@ def markdown(rows: Sequence[Row], stamped: dict[str, str]) -> str:
         f"({', '.join(REGIMES)} bound, parameters scattered by {SPREAD} on the log scale, the size anywhere in the "
         f"middle four steps of the grid), {ROUNDS} rounds of {CALLS} calls; spreads "
         f"{', '.join(f'{k} {v}' for k, v in NOISE.items())}. Every way looks after each launch from the sixth on, with "
-        f"the interval that `fit/planning/stopping.py` asks for, and gives up after {MOST_LAUNCHES}. The grid's sizes lie a "
-        f"factor of {GRID_STEP:g} apart.",
+        f"the interval that `fit/planning/stopping.py` asks for, and gives up after {MOST_LAUNCHES}. The grid's sizes lie "
+        f"a factor of {GRID_STEP:g} apart.",
         "",
         f"Made by `python -m benchmarks.next_point`: {', '.join(f'{k} {v}' for k, v in stamped.items())}.",
         "",

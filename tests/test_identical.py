@@ -5,6 +5,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+from breakeven.data.schema import Plan
+from breakeven.fit.launches import LaunchTable
+from breakeven.model.cell import Cell
+from scipy import stats
+
 from benchmarks.identical import (  # pyright: ignore[reportMissingImports] - a test run has the root on its path
     LAUNCHES,
     LEVEL,
@@ -15,10 +20,6 @@ from benchmarks.identical import (  # pyright: ignore[reportMissingImports] - a 
     comparisons,
     markdown,
 )
-from breakeven.data.schema import Plan
-from breakeven.fit.launches import LaunchTable
-from breakeven.model.cell import Cell
-from scipy import stats
 
 TABLE = Path(__file__).parents[1] / "docs" / "identical.csv"
 ROWS = list(csv.DictReader(TABLE.read_text(encoding="utf-8").splitlines()))
