@@ -322,8 +322,8 @@ def markdown(rows: Sequence[Row], stamped: dict[str, str]) -> str:
         f"({', '.join(REGIMES)} bound, parameters scattered by {SPREAD} on the log scale, the size anywhere in the "
         f"middle four steps of the grid), {ROUNDS} rounds of {CALLS} calls; spreads "
         f"{', '.join(f'{k} {v}' for k, v in NOISE.items())}. Every way looks after each launch from the sixth on, with "
-        f"the interval that `fit/planning/stopping.py` asks for, and gives up after {MOST_LAUNCHES}. The grid's sizes lie "
-        f"a factor of {GRID_STEP:g} apart.",
+        f"the interval that `fit/planning/stopping.py` asks for, and gives up after {MOST_LAUNCHES}. The grid's sizes "
+        f"lie a factor of {GRID_STEP:g} apart.",
         "",
         f"Made by `python -m benchmarks.next_point`: {', '.join(f'{k} {v}' for k, v in stamped.items())}.",
         "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from .adequacy import MIN_COUNTS
 from .answer import Answer
 from .attribution import UNPLACED, counts_at, parts
 from .boundary import with_p_zero
@@ -143,7 +144,11 @@ def answer(
         laws=tuple(fits.reports),
         predictions=predictions(table, strategy, fits, confidence=confidence, **costs),
         curves=program_curves(table, confidence),
-        warnings=(*_warnings(table, strategy, fits, largest), *break_warnings(borders)),
+        warnings=(
+            *_warnings(table, strategy, fits, largest),
+            *_beyond_what_was_judged(fits, counts[-1], max_devices),
+            *break_warnings(borders),
+        ),
         breaks=borders,
         breaks_not_sought=why_not_sought(table, strategy),
         overlap=overlaps(table, strategy, size, largest=largest, confidence=confidence),
@@ -223,6 +228,18 @@ def _warnings(table: LaunchTable, strategy: str, fits: LawFits, largest: int) ->
     if not fits.kept:
         found.append("no law of the menu predicts held-out cells well enough: predictions are the trend's")
     return tuple(found)
+
+
+def _beyond_what_was_judged(fits: LawFits, last: int, max_devices: int | None) -> list[str]:
+    """A law that errs little on sizes left out may still be wrong about counts beyond the measured ones."""
+    kept = {law.name for law in fits.kept}
+    judged = any(one.held_out_count is not None for one in fits.reports if one.name in kept)
+    if max_devices is None or max_devices <= last or not kept or judged:
+        return []
+    return [
+        f"beyond {last} devices the laws were judged on sizes alone, and their intervals hold only if one of them goes "
+        f"on to hold: leaving a count out takes {MIN_COUNTS + 1} counts or more"
+    ]
 
 
 def _about_the_program(table: LaunchTable, strategy: str, largest: int) -> list[str]:

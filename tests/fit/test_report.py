@@ -1,7 +1,11 @@
 """What an answer warns of."""
 
 import pytest
+from breakeven.data.schema import Plan
+from breakeven.data.simulated import simulated_record
+from breakeven.fit.launches import from_record
 from breakeven.fit.report import QuestionError, answer
+from breakeven.model import simulate
 from breakeven.model.cell import Cell
 from breakeven.model.program import ProgramFacts
 
@@ -32,6 +36,28 @@ def test_moved_arguments_are_named(make_table):
 def test_foreign_rows_without_runs_say_how_to_name_them(make_table):
     warnings = ask(make_table, foreign=True, replicated=False, launches=1).warnings
     assert any("--columns launch=NAME" in text for text in warnings)
+
+
+def said_of_larger_counts(devices, max_devices):
+    true = simulate.truth("latency", devices=devices, sizes=(1024, 4096, 16384), cores=max(devices))
+    samples = simulate.sample(true.times_s, launches=6, rounds=2, calls=4, seed=3)
+    plan = Plan(
+        workload="simulated",
+        path="strong",
+        objective="time",
+        devices=devices,
+        sizes=true.sizes,
+        strategies=("jit",),
+        visible_devices=max(devices),
+    )
+    table = from_record(simulated_record(plan, true.cells, samples, facts=true.facts, cores=max(devices)))
+    return any("judged on sizes alone" in text for text in answer(table, max_devices=max_devices).warnings)
+
+
+def test_counts_beyond_those_measured_rest_on_a_law_that_no_count_judged():
+    assert said_of_larger_counts((1, 2, 4), 8)
+    assert not said_of_larger_counts((1, 2, 4), 4)
+    assert not said_of_larger_counts((1, 2, 4, 8, 16, 32), 64)
 
 
 @pytest.mark.parametrize(
