@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from . import options, output
 from .planned import Wish, plan_of
+from .units import duration
 
 if TYPE_CHECKING:
     from ..data.schema import Plan
@@ -96,7 +98,7 @@ def command(
         )
     )
     if dry_run:
-        describe_plan(plan, as_json=as_json)
+        describe_plan(plan, as_json=as_json, goal=goal)
         return
     if goal is not None:
         _measure_until(plan, record, goal, as_json=as_json)
@@ -104,12 +106,24 @@ def command(
     from ..measure.sweep import run
     from .progress import reporter
 
+    started = time.monotonic()
     try:
         with reporter() as report:
             path = run(plan, record, on_progress=report)
     except KeyboardInterrupt as interruption:
         output.interrupted(str(interruption))
+    warn_of_budget(plan, time.monotonic() - started)
     _conclude(path, plan.unit, as_json=as_json)
+
+
+def warn_of_budget(plan: Plan, seconds: float) -> None:
+    """Say when measuring took much longer than it was given: every launch starts, compiles and does one whole round."""
+    if plan.budget_s is not None and seconds > 1.25 * plan.budget_s + 5:
+        output.warn(
+            f"this took {duration(seconds)}, the budget was {duration(plan.budget_s)}: each launch starts, compiles "
+            "and visits every cell once, however long that takes; give fewer cells or launches, or wait until the "
+            "machine is idle"
+        )
 
 
 def _goal(text: str) -> Goal:
@@ -121,24 +135,39 @@ def _goal(text: str) -> Goal:
         output.bad_argument("--until", str(error))
 
 
+def _check_goal(goal: Goal, plan: Plan) -> None:
+    from ..study.until import GoalError, check
+
+    try:
+        check(goal, plan)
+    except GoalError as error:
+        output.bad_argument("--until", str(error))
+
+
 def _measure_until(plan: Plan, record: Path, goal: Goal, *, as_json: bool) -> None:
     """Measure until the goal is reached; exit code 1 when it is not."""
-    from ..study.until import GoalError, carry_out
+    from ..study.until import carry_out
     from .progress import reporter
 
+    _check_goal(goal, plan)
+    started = time.monotonic()
     try:
         with reporter() as report:
             path, outcome = carry_out(plan, record, goal, on_progress=report)
-    except GoalError as error:
-        output.bad_argument("--until", str(error))
     except KeyboardInterrupt as interruption:
         output.interrupted(str(interruption))
+    warn_of_budget(plan, time.monotonic() - started)
     _conclude(path, plan.unit, as_json=as_json, goal=goal, outcome=outcome)
     raise typer.Exit(output.DECIDED if outcome.reached else output.UNDECIDED)
 
 
-def describe_plan(plan: Plan, *, as_json: bool) -> None:
-    """Print what a plan would run and what it can identify."""
+def describe_plan(plan: Plan, *, as_json: bool, goal: Goal | None = None) -> None:
+    """Print what a plan would run and what it can identify; with a goal, that it may stop before.
+
+    A goal that the plan cannot reach is refused here as it is when measuring.
+    """
+    if goal is not None:
+        _check_goal(goal, plan)
     from ..measure.planning import describe
     from .render_plan import dry_run
 
@@ -147,6 +176,8 @@ def describe_plan(plan: Plan, *, as_json: bool) -> None:
         output.emit_json(description)
     else:
         output.emit(dry_run(description))
+        if goal is not None:
+            output.emit(f"\nstops when this is known: {goal}; a look after each launch from the sixth on")
 
 
 def _conclude(

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ..fit.planning.sizing import Goal, Power
 
 CAUSES = ("communication", "dispatch", "compute")
+LEAST_NOISE = 1e-9
+"""A spread below this is none: its square would vanish."""
 
 Pilot = Annotated[
     str | None,
@@ -42,15 +44,29 @@ Wanted = Annotated[
 ]
 LaunchSd = Annotated[
     float | None,
-    typer.Option(metavar="S", min=0.0, help="Instead of FILE: spread of the log ratio (share) between launches."),
+    typer.Option(
+        metavar="S",
+        min=0.0,
+        max=10.0,
+        help="Instead of FILE: spread of the log ratio (share) between launches.",
+    ),
 ]
 RoundSd = Annotated[
-    float | None, typer.Option(metavar="S", min=0.0, help="Instead of FILE: its spread between rounds of one launch.")
+    float | None,
+    typer.Option(
+        metavar="S",
+        min=0.0,
+        max=10.0,
+        help="Instead of FILE: its spread between rounds of one launch.",
+    ),
 ]
 Slope = Annotated[
     float | None,
     typer.Option(
-        metavar="B", help="Instead of FILE, for --break-even: change of the log ratio per unit of log size there."
+        metavar="B",
+        min=-1e3,
+        max=1e3,
+        help="Instead of FILE, for --break-even: change of the log ratio per unit of log size there.",
     ),
 ]
 
@@ -152,7 +168,7 @@ def _from_noise(
 ) -> Power:
     if launch_sd is None or round_sd is None:
         output.bad_argument("FILE", "give a pilot sweep, or state its noise with --launch-sd and --round-sd.")
-    if launch_sd == round_sd == 0:
+    if max(launch_sd, round_sd) < LEAST_NOISE:
         output.bad_argument("--launch-sd", "without any noise one call tells everything; state the noise there is.")
     if goal == "break-even" and not slope:
         output.bad_argument("--slope", "--break-even needs it: how the log ratio changes with the log of the size.")

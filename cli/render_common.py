@@ -24,7 +24,7 @@ def heading(answer: Answer) -> str:
     if answer.shared_resource:
         lines.append(shared_cores(answer))
     where = units.joined(answer.devices)
-    sizes = _sizes(answer)
+    sizes = units.sizes_text(answer.sizes, answer.unit, per_device=answer.path == "weak")
     lines.append(f"{answer.workload} ({answer.strategy}) on {where} devices, {sizes}")
     lines.append(_replication(answer))
     return "\n".join(sentence(line) for line in lines)
@@ -35,15 +35,6 @@ def shared_cores(answer: Answer) -> str:
     simulated = answer.visible_devices or answer.largest_devices
     cores = "the host's cores" if answer.cores is None else f"{answer.cores} core{'s' if answer.cores != 1 else ''}"
     return f"your {simulated} devices share {cores}: adding devices here adds no hardware"
-
-
-def _sizes(answer: Answer) -> str:
-    per_device = answer.path == "weak"
-    *others, last = answer.sizes
-    if len(answer.sizes) > 4:
-        return f"{len(answer.sizes)} sizes from {size_cell(answer, others[0])} to {size_text(answer, last)}"
-    end = units.size_text(last, answer.unit, per_device=per_device)
-    return units.joined([*(size_cell(answer, size) for size in others), end])
 
 
 def _replication(answer: Answer) -> str:

@@ -37,8 +37,7 @@ def two_sides(found: TwoSweeps) -> str:
 
 
 def _league_heading(found: League) -> str:
-    per_device = found.path == "weak"
-    sizes = units.joined(units.size_text(size, found.unit, per_device=per_device) for size in found.sizes)
+    sizes = units.sizes_text(found.sizes, found.unit, per_device=found.path == "weak")
     lines = [f"{found.workload} ({found.strategy}) on {units.joined(found.devices)} devices, {sizes}"]
     left_out = []
     if found.held_out_counts:
@@ -56,6 +55,7 @@ def _standings(found: League) -> str:
         (
             one.name,
             _percent(one.misfit),
+            _percent(one.loss.estimate),
             _percent(one.held_out_count),
             _percent(one.held_out_size),
             _percent(one.regret),
@@ -64,8 +64,13 @@ def _standings(found: League) -> str:
         )
         for one in sorted(found.contenders, key=_order)
     ]
-    headers = ("law or rival", "misfit", "count left out", "size left out", "regret", "p", "may predict")
-    return f"median relative errors\n{table(headers, rows, numeric=(1, 2, 3, 4, 5))}"
+    headers = ("law or rival", "misfit", "loss", "count out", "size out", "regret", "p", "may predict")
+    lines = [
+        "median relative errors on the workload's cells: all of them, a count left out, a size left out; loss: mean "
+        "|log error| on what was left out, by which they are ranked",
+        table(headers, rows, numeric=(1, 2, 3, 4, 5, 6)),
+    ]
+    return "\n".join([sentence(lines[0]), lines[1]])
 
 
 def _order(one: Contender) -> tuple[bool, float]:
@@ -93,7 +98,10 @@ def _curve(name: str, curve: RivalCurve) -> str:
 
 
 def _used(found: League) -> str:
-    lines = [f"predictions come from: {'; '.join(found.used)}"]
+    lines = [
+        f"predictions come from: {'; '.join(found.used)} ('breakeven fit' judges laws on all programs, with controls "
+        "and probes; here all contenders know the workload's times alone)"
+    ]
     if found.best is not None:
         lines.insert(0, f"least error where a {found.judged_on} is left out: {found.best}")
     return "\n".join(sentence(line) for line in lines)
@@ -111,7 +119,8 @@ def _sides_heading(found: TwoSweeps) -> str:
     how = "paired by launch" if found.paired else "launches of their own (Welch's t)"
     lines = [
         f"{found.second} against {found.first}: {found.reason}",
-        f"intervals {100 * found.confidence:g} %, {how}; same: within {100 * found.margin:g} %",
+        f"intervals {100 * found.confidence:g} %, {how}; p after Holm over the cells, intervals by themselves; "
+        f"same: within {100 * found.margin:g} %",
         *(f"differs in {words}" for words in found.setup),
     ]
     return "\n".join(sentence(line) for line in lines)

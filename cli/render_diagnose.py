@@ -77,7 +77,7 @@ def _residuals(groups: Sequence[ResidualGroup], law: str | None) -> str | None:
             one.by if index == 0 or groups[index - 1].by != one.by else "",
             one.group,
             str(one.count),
-            f"{100 * one.mean:+.1f} %",
+            units.signed_percent(one.mean),
             "-" if one.spread is None else f"{100 * one.spread:.1f} %",
         )
         for index, one in enumerate(groups)

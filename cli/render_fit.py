@@ -42,7 +42,7 @@ def _parameters(answer: Answer) -> str:
         (name, units.parameter(value, answer.confidence), *_p_zero(value, tested), _meaning(answer, name))
         for name, value in identified.items()
     ]
-    lines = ["parameters"]
+    lines = _parameters_heading(answer)
     if rows:
         lines.append(
             table(("name", "estimate", *(["p of 0"] if tested else []), ""), rows, numeric=(2,) if tested else ())
@@ -51,8 +51,24 @@ def _parameters(answer: Answer) -> str:
     return "\n".join(lines)
 
 
+def _parameters_heading(answer: Answer) -> list[str]:
+    """Whose parameters they are, and whether that law describes the data."""
+    law = next((one for one in answer.laws if one.name == answer.parameters_of), None)
+    if law is None:
+        return ["parameters"]
+    lines = [f"parameters of the law {law.name}"]
+    if law.judged and not law.adequate:
+        why = f"no law describes these times; this one is the closest and {law.reason}"
+        lines.append(sentence(f"{why}. Intervals say how well launches agree, not how well the law holds", indent=2))
+    return lines
+
+
 def _p_zero(value: Parameter, shown: bool) -> tuple[str, ...]:
-    return (units.probability(value.p_zero),) if shown else ()
+    """p from 999 draws: none is smaller than one in a thousand."""
+    if not shown:
+        return ()
+    least = value.p_zero is not None and value.p_zero <= 0.001
+    return ("≤0.001" if least else units.probability(value.p_zero),)
 
 
 def _meaning(answer: Answer, name: str) -> str:
@@ -92,7 +108,8 @@ def _laws(answer: Answer) -> str:
             reasons.setdefault(law.reason, []).append(law.name)
     lines.extend(sentence(f"{'; '.join(names)}: {reason}", indent=2) for reason, names in reasons.items())
     if not any(law.kept for law in answer.laws):
-        lines.append("  no law predicts here; the trend (a damped power law) does")
+        why = "a law must err less than the margin, and no more than the trend"
+        lines.append(sentence(f"no law predicts here; the trend (a damped power law) does: {why}", indent=2))
     return "\n".join(lines)
 
 

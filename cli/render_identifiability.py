@@ -36,7 +36,7 @@ def _block(found: Iterable[Unidentified]) -> str | None:
 def _remedy(ties: list[Unidentified]) -> list[str]:
     remedies = dict.fromkeys(one.remedy for one in ties if one.remedy is not None)
     if not remedies:
-        return ["    no control, probe, count or size that can be added would tell them apart"]
+        return ["    no control, probe, count or size that can be added on these devices would tell them apart"]
     what, first = units.joined(remedies), ties[0]
     if first.command is None or first.remedy_cost_s is None:
         return [sentence(f"remedy: {what}", indent=4)]

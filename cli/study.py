@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from . import options, output
 from .answering import fit_on_cpu
-from .measure import describe_plan
+from .measure import describe_plan, warn_of_budget
 from .planned import Wish, plan_of
 from .progress import reporter
 
@@ -101,11 +102,14 @@ def _carry_out(plan: Plan, record: Path) -> Study:
     fit_on_cpu()
     from ..study.loop import carry_out
 
+    started = time.monotonic()
     try:
         with reporter() as report:
-            return carry_out(plan, record, on_progress=report)
+            found = carry_out(plan, record, on_progress=report)
     except KeyboardInterrupt as interruption:
         output.interrupted(str(interruption))
+    warn_of_budget(plan, time.monotonic() - started)
+    return found
 
 
 def _write(answer: Answer, folder: Path) -> list[Path]:

@@ -90,6 +90,12 @@ def frequency(value: float) -> str:
     return f"{100 * value:.0f} %"
 
 
+def signed_percent(value: float) -> str:
+    """A deviation in tenths of a percent with its sign; 0 has none: ``+1.4 %``, ``0.0 %``."""
+    text = f"{100 * value:+.1f}"
+    return f"{text.lstrip('+-') if float(text) == 0 else text} %"
+
+
 def joined(values: Iterable[object], last: str = "and") -> str:
     """``1, 2 and 8``."""
     texts = [str(value) for value in values]
@@ -105,6 +111,14 @@ def size_text(size: float, unit: str, *, per_device: bool) -> str:
     """A place on the size axis in words: ``1,024 rows``, ``100 rows per device``, ``64 MiB``."""
     text = byte_count(size) if unit in BYTES else f"{_axis_number(size)} {unit}"
     return f"{text} per device" if per_device else text
+
+
+def sizes_text(sizes: Sequence[int], unit: str, *, per_device: bool) -> str:
+    """Sizes with the unit said once: ``25, 50 and 100 rows per device``; of more than four the ends."""
+    *others, last = sizes
+    end = size_text(last, unit, per_device=per_device)
+    bare = [size_text(size, unit if unit in BYTES else "", per_device=False).strip() for size in others]
+    return f"{len(sizes)} sizes from {bare[0]} to {end}" if len(sizes) > 4 else joined([*bare, end])
 
 
 def time_estimate(value: Estimate) -> str:

@@ -30,6 +30,9 @@ TARGETS = {
 WORDS = frozenset({"strategy", "role", "collective"})
 """Targets that may be given as one word for all rows, where no column bears that name."""
 
+NUMBERS = frozenset({"devices", "latency_s", "size", "size_per_device", "message_bytes", "work"})
+"""Targets that may be one column over another."""
+
 LEAVE_OUT = "leave the row out (a # in front makes it a comment)"
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -39,12 +42,13 @@ _TRAILING = re.compile(rf"(.+?)\s*([*/])\s*({_NUMBER})")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a value comes from: ``factor * column``, ``factor / column``, or one number or word for all rows."""
+    """Where a value comes from: ``factor * column / over``, ``factor / column``, or one number or word for all rows."""
 
     column: str | None = None
     factor: float = 1.0
     reciprocal: bool = False
     word: str | None = None
+    over: str | None = None
 
     def text(self, row: Row, table: Table) -> str | None:
         """The value as it stands; None where blank."""
@@ -62,27 +66,39 @@ class Source:
         """
         if self.column is None:
             return self.factor
-        text = row.values[table.index[self.column]]
-        where = f"{table.path}, line {row.line}, column {self.column!r}"
-        if not text:
-            raise RecordError(f"{where}: blank, but {target} is needed in every row; fill it, or {LEAVE_OUT}.")
-        if table.decimal_comma and re.fullmatch(r"[+-]?\d+,\d+", text):
-            text = text.replace(",", ".")
-        try:
-            value = float(text)
-        except ValueError:
+        value = _read(self.column, row, table, target)
+        if self.over is not None:
+            value = value / self._below(self.over, row, table, target)
+        if self.reciprocal:
+            return self.factor / self._below(self.column, row, table, target)
+        return value if self.factor == 1 else value * self.factor
+
+    def _below(self, column: str, row: Row, table: Table, target: str) -> float:
+        if (value := _read(column, row, table, target)) == 0:
             raise RecordError(
-                f"{where}: {text!r} is no number. Name another column for {target} with --columns {target}=NAME"
-                + (" (or size=1 when all rows have the same size)." if target == "size" else ".")
-            ) from None
-        if not math.isfinite(value):
-            raise RecordError(f"{where}: {text!r} is no finite number; {LEAVE_OUT}.")
-        if not self.reciprocal:
-            # A size above 2**53 must not be rounded on its way through a float.
-            return int(text) if self.factor == 1 and re.fullmatch(r"\d+", text) else value * self.factor
-        if value == 0:
-            raise RecordError(f"{where}: 0 under a fraction gives no {target}.")
-        return self.factor / value
+                f"{table.path}, line {row.line}, column {column!r}: 0 under a fraction gives no {target}."
+            )
+        return value
+
+
+def _read(column: str, row: Row, table: Table, target: str) -> float:
+    """The number in a column, whole where it is written so: a size above 2**53 must not go through a float."""
+    text = row.values[table.index[column]]
+    where = f"{table.path}, line {row.line}, column {column!r}"
+    if not text:
+        raise RecordError(f"{where}: blank, but {target} is needed in every row; fill it, or {LEAVE_OUT}.")
+    if table.decimal_comma and re.fullmatch(r"[+-]?\d+,\d+", text):
+        text = text.replace(",", ".")
+    try:
+        value = float(text)
+    except ValueError:
+        raise RecordError(
+            f"{where}: {text!r} is no number. Name another column for {target} with --columns {target}=NAME"
+            + (" (or size=1 when all rows have the same size)." if target == "size" else ".")
+        ) from None
+    if not math.isfinite(value):
+        raise RecordError(f"{where}: {text!r} is no finite number; {LEAVE_OUT}.")
+    return int(text) if re.fullmatch(r"\d+", text) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +125,31 @@ def parse_columns(columns: str | Mapping[str, str] | None, table: Table) -> dict
     Raises
     ------
     RecordError
-        If a target is unknown or a column is not in the file; the message lists those that are.
+        If a target is unknown or said twice, or a column is not in the file; the message lists those that are.
     """
     sources: dict[str, Source] = {}
     for target, expression in _pairs(columns, "--columns"):
         if target not in TARGETS:
             raise RecordError(f"--columns {target}={expression}: {target!r} is none of {', '.join(TARGETS)}.")
-        sources[target] = _source(target, expression, table)
+        if target in sources:
+            raise RecordError(f"--columns {target}={expression}: {target} was said before; only note may be repeated.")
+        if target != "note":
+            sources[target] = _source(target, expression, table)
     if {"size", "size_per_device"} <= sources.keys():
         raise RecordError("--columns: give size or size_per_device, not both.")
     return sources
+
+
+def parse_notes(columns: str | Mapping[str, str] | None, table: Table) -> frozenset[str]:
+    """The columns that only describe rows: ``note=machine,note=remark``.
+
+    Raises
+    ------
+    RecordError
+        If a column is not in the file; the message lists those that are.
+    """
+    found = (_source("note", name, table).column for said, name in _pairs(columns, "--columns") if said == "note")
+    return frozenset(column for column in found if column is not None)
 
 
 def _source(target: str, expression: str, table: Table) -> Source:
@@ -138,6 +169,8 @@ def _source(target: str, expression: str, table: Table) -> Source:
         reciprocal = operator == "/"
         factor *= float(number)
         column = _column(name, table)
+    if column is None and target in NUMBERS and not reciprocal and (ratio := _ratio(name, table)):
+        return Source(ratio[0], factor, over=ratio[1])
     if column is None:
         raise RecordError(
             f"{table.path}: no column {name!r} (from --columns {target}={expression}). "
@@ -151,6 +184,15 @@ def _factor(operator: str, number: str, target: str, expression: str) -> float:
     if value == 0:
         raise RecordError(f"--columns {target}={expression}: a factor of 0.")
     return value if operator == "*" else 1 / value
+
+
+def _ratio(name: str, table: Table) -> tuple[str, str] | None:
+    """Two columns with a slash between, whose own names may hold slashes (``batch/img/s``)."""
+    for slash in re.finditer("/", name):
+        above, below = _column(name[: slash.start()], table), _column(name[slash.end() :], table)
+        if above is not None and below is not None:
+            return above, below
+    return None
 
 
 def _column(name: str, table: Table) -> str | None:

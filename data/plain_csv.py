@@ -13,10 +13,11 @@ from enum import IntEnum
 from pathlib import Path
 
 from ..model.cell import AS_WRITTEN, ROLES, Cell
-from .columns import LEAVE_OUT, TARGETS, Source, parse_columns, parse_where
+from .columns import LEAVE_OUT, TARGETS, Source, parse_columns, parse_notes, parse_where
 from .delimited import Row, Table, read_table
 from .foreign import Measurement, to_record
 from .mixtures import refuse_mixed_settings, refuse_mixed_text, values_in_words
+from .rates import refuse_rate_of_elements
 from .schema import MAX_DEVICES, MAX_SIZE
 from .store import Record, RecordError
 
@@ -42,7 +43,8 @@ def read_csv(
     path : of a comma-separated file with a header
     columns : str or mapping, optional
         What each column means: ``devices=gpus,latency_s=ms/1e3,size=batch``. Left: one of ``TARGETS``. Right: a
-        column, optionally multiplied or divided by a number, ``1/column`` for rates, or one number for all rows.
+        column, optionally multiplied or divided by a number, ``1/column`` for rates of calls, ``size/column`` for
+        rates of elements (``latency_s=batch/images_per_s``), or one number for all rows.
         Columns that already bear a target's name need no mention.
     scaling : ``strong`` or ``weak``, optional
         Whether a series keeps the global size or the size per device. Needed unless the sizes leave no choice.
@@ -55,17 +57,18 @@ def read_csv(
         Naming file, line and column, when the file cannot be read as one set of series.
     """
     table = read_table(Path(path))
-    sources = parse_columns(columns, table)
+    sources, notes = parse_columns(columns, table), parse_notes(columns, table)
     table = _choose(table, where)
-    sources = _with_defaults(sources, table)
+    sources = _with_defaults(sources, table, notes)
     _need(("devices", "latency_s"), sources, table)
-    used = {source.column for source in sources.values() if source.column is not None}
-    sources.pop("note", None)
+    # What a time was computed from besides itself (batch/rate) may still be a setting that nobody mentioned.
+    used = {name for source in sources.values() if (name := source.over or source.column)} | notes
     refuse_mixed_text(table, used)
     path_kind = _path(table, sources, scaling)
     rows = [_measurement(row, table, sources, path_kind) for row in table.rows]
     refuse_mixed_settings(table, used, [row.cell.num_devices for row in rows], [row.cell for row in rows])
     _refuse_repeats(rows, table, used)
+    refuse_rate_of_elements(rows, table, sources["latency_s"], path_kind)
     return to_record(table, rows, path_kind)
 
 
@@ -73,10 +76,13 @@ def _need(targets: tuple[str, ...], sources: Mapping[str, Source], table: Table)
     for target in targets:
         if target not in sources:
             blank = target in table.index
+            also = {
+                "devices": " or devices=8 where all rows have 8",
+                "latency_s": " or latency_s=1/throughput, where that counts elements latency_s=size/throughput",
+            }
             raise RecordError(
                 f"{table.path}: column {target!r} is {'blank in every row' if blank else 'missing'}. The columns are "
-                f"{', '.join(table.header)}; say which one holds it, for example --columns {target}=NAME"
-                + (" or latency_s=1/throughput." if target == "latency_s" else ".")
+                f"{', '.join(table.header)}; say which one holds it, for example --columns {target}=NAME{also[target]}."
             )
 
 
@@ -92,10 +98,10 @@ def _choose(table: Table, where: str | Mapping[str, str] | None) -> Table:
     return table
 
 
-def _with_defaults(sources: Mapping[str, Source], table: Table) -> dict[str, Source]:
+def _with_defaults(sources: Mapping[str, Source], table: Table, notes: frozenset[str]) -> dict[str, Source]:
     """Add the columns that bear a target's name, hold something, and were not given another meaning."""
     found = dict(sources)
-    used = {source.column for source in sources.values()}
+    used = {source.column for source in sources.values() if source.over is None} | notes
     for target, names in TARGETS.items():
         if target in found or (target in SIZES and SIZES & sources.keys()):
             continue
@@ -161,8 +167,8 @@ def _series(table: Table, sources: Mapping[str, Source], axis: str) -> _Series:
 
 def _one_value(table: Table, sources: Mapping[str, Source]) -> bool:
     """Whether the size that the file gives is the same in every row."""
-    column = sources[next(iter(SIZES & sources.keys()))].column
-    return column is None or len(set(table.column(column))) == 1
+    given = next(iter(SIZES & sources.keys()))
+    return len({sources[given].number(row, table, given) for row in table.rows}) == 1
 
 
 def _measurement(row: Row, table: Table, sources: Mapping[str, Source], path: str) -> Measurement:

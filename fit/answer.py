@@ -459,3 +459,4 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     overlap: tuple[Overlap, ...] = ()
     separating_devices: Separation | None = None
     scaling_numbers: ScalingNumbers | None = None
+    parameters_of: str | None = None

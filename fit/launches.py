@@ -14,6 +14,7 @@ from ..data.schema import Failure, Plan
 from ..data.store import Record, RecordError
 from ..model.cell import Cell
 from ..model.program import ProgramFacts
+from .intervals import MIN_LAUNCHES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +132,11 @@ def from_record(record: Record) -> LaunchTable:
     if not complete:
         raise RecordError(f"{record.source}: {_why_nothing(record)}.")
     cells = tuple(sorted({v.cell for v in complete}, key=lambda cell: cell.sort_key))
-    replicated = not sweep.foreign or _launches_are_complete(complete, len(cells))
+    whole = _whole_launches(complete, len(cells)) if sweep.foreign else set()
+    named = len({v.visit.launch for v in complete})
+    replicated = not sweep.foreign or len(whole) >= min(named, MIN_LAUNCHES) > 1
+    if sweep.foreign and replicated:
+        complete = [v for v in complete if v.visit.launch in whole]
     blocks = _blocks(complete, cells, replicated)
     queued = np.column_stack([_mean(block.queued_s) for block in blocks])
     first_launch = record.launches[0] if record.launches else None
@@ -149,7 +154,7 @@ def from_record(record: Record) -> LaunchTable:
         platform=first_launch.platform if first_launch else None,
         refused=next((f.message for f in record.failures if f.stage == "control"), None),
         failures=record.failures,
-        excluded_launches=0 if sweep.foreign else len(record.launches) - len(blocks),
+        excluded_launches=(named if sweep.foreign else len(record.launches)) - len(blocks) if replicated else 0,
         synthetic=any(s.synthetic for s in record.sweeps),
         foreign=sweep.foreign,
         source=record.source,
@@ -206,9 +211,9 @@ def _mean(values: np.ndarray) -> np.ndarray:
     return np.where(count > 0, np.where(there, values, 0.0).sum(axis=1) / np.maximum(count, 1), np.nan)
 
 
-def _launches_are_complete(visits: Sequence[TimedVisit], num_cells: int) -> bool:
-    """Whether foreign data name at least two launches and each of them measured every cell."""
+def _whole_launches(visits: Sequence[TimedVisit], num_cells: int) -> set[str]:
+    """Launches that foreign data name and that measured every cell."""
     seen: dict[str, set[Cell]] = defaultdict(set)
     for v in visits:
         seen[v.visit.launch].add(v.cell)
-    return len(seen) > 1 and all(len(cells) == num_cells for cells in seen.values())
+    return {launch for launch, cells in seen.items() if len(cells) == num_cells}

@@ -141,6 +141,7 @@ def answer(
         break_even=break_even(table, strategy, fits, axis_size=size, confidence=confidence, **costs),
         weak_efficiency=weak_efficiency(table, strategy, reference=reference, confidence=confidence),
         parameters=with_p_zero(table, strategy, fits, seed=seed),
+        parameters_of=fits.parameters_of,
         laws=tuple(fits.reports),
         predictions=predictions(table, strategy, fits, confidence=confidence, **costs),
         curves=program_curves(table, confidence),
@@ -222,11 +223,11 @@ def _warnings(table: LaunchTable, strategy: str, fits: LawFits, largest: int) ->
     if table.refused:
         found.append(f"no local control: {table.refused}")
     if table.excluded_launches:
-        found.append(f"{table.excluded_launches} launches without a complete round are left out")
+        found.append(f"{table.excluded_launches} launches that do not hold every cell once are left out")
     lost = {str(f.cell) for f in table.failures if f.cell is not None and f.stage in ("visit", "compile", "build")}
     found += [f"failed while measuring: {cell}" for cell in sorted(lost)]
     if not fits.kept:
-        found.append("no law of the menu predicts held-out cells well enough: predictions are the trend's")
+        found.append("no law predicts held-out cells well enough and as well as the trend: predictions are the trend's")
     return tuple(found)
 
 

@@ -202,7 +202,7 @@ def _at_least_0(values: np.ndarray, confidence: float) -> Estimate:
     if (found.interval[0] or 0.0) > 0:
         return found
     error = values.std(ddof=1) / np.sqrt(values.size)
-    limit = found.estimate + float(special.stdtrit(values.size - 1, confidence)) * error
+    limit = found.estimate + float(special.stdtrit(values.size - 1, confidence) * error)
     if limit <= 0:
         return Estimate(reason="the data push it below 0")
     return Estimate(estimate=max(0.0, found.estimate), interval=(0.0, limit), reason="at its bound 0: one-sided limit")

@@ -23,7 +23,7 @@ MAX_EXCHANGES = 200
 
 
 class SolverError(RuntimeError):
-    """The pivoting did not end; the message says for how many problems."""
+    """Problems that hold what is not finite; the message says how many."""
 
 
 def solve_bounded(gram: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -44,12 +44,14 @@ def solve_bounded(gram: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     Raises
     ------
     SolverError
-        If a problem is not solved after ``MAX_EXCHANGES`` exchanges; as a rule an entry is not finite.
+        If an entry is not finite.
 
     Notes
     -----
     Block principal pivoting [1]_: guess which coefficients are free, solve for them, exchange all that violate their
-    condition of optimality; where that does not lessen the violations, exchange only the last one.
+    condition of optimality; where that does not lessen the violations, exchange only the last one. Where columns are
+    dependent up to rounding it may go round in circles: what is not solved after ``MAX_EXCHANGES`` exchanges is left
+    to scipy's active sets.
 
     References
     ----------
@@ -57,12 +59,30 @@ def solve_bounded(gram: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """
     with jax.enable_x64(True):
         solution, unsolved = _solve(np.asarray(gram, dtype=float), np.asarray(rhs, dtype=float))
-        if unsolved:
+    solution, left = np.asarray(solution), np.flatnonzero(unsolved)
+    if left.size:
+        solution = solution.copy()
+        grams = np.broadcast_to(gram, (len(rhs), *np.shape(gram)[-2:]))
+        if not (np.isfinite(grams[left]).all() and np.isfinite(rhs[left]).all()):
             raise SolverError(
-                f"{int(unsolved)} of {len(rhs)} bounded least-squares problems were not solved; "
+                f"{left.size} of {len(rhs)} bounded least-squares problems were not solved; "
                 "check that all times and weights are finite."
             )
-        return np.asarray(solution)
+        for i in left:
+            solution[i] = _by_active_sets(grams[i], rhs[i])
+    return solution
+
+
+def _by_active_sets(gram: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """One problem, from a square root of its Gram matrix; what is dependent up to rounding is left out."""
+    from scipy.optimize import nnls
+
+    length = np.sqrt(np.diagonal(gram))
+    length = np.where(length > 0, length, 1.0)
+    squares, directions = np.linalg.eigh(gram / (length[:, None] * length))
+    kept = squares > DEPENDENT
+    root, directions = np.sqrt(squares[kept]), directions[:, kept]
+    return nnls(root[:, None] * directions.T, directions.T @ (rhs / length) / root)[0] / length
 
 
 @jax.jit
@@ -82,11 +102,11 @@ def _solve(gram: jax.Array, rhs: jax.Array) -> tuple[jax.Array, jax.Array]:
         solution, unsolved = lax.map(
             lambda part: _pivot(jnp.moveaxis(part[0], 0, -1), part[1].T), (stack(gram), stack(rhs))
         )
-    return solution.reshape(-1, size)[:count], unsolved.sum()
+    return solution.reshape(-1, size)[:count], unsolved.reshape(-1)[:count]
 
 
 def _pivot(gram: jax.Array, rhs: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Block principal pivoting of one block: the solution, shape (b, P), and the number of problems unsolved."""
+    """Block principal pivoting of one block: the solution, shape (b, P), and whether it is unsolved, shape (b,)."""
     num_coefficients, count = rhs.shape
     gram = gram.reshape(num_coefficients, num_coefficients, -1)
     length = jnp.sqrt(jnp.diagonal(gram).T)
@@ -122,7 +142,7 @@ def _pivot(gram: jax.Array, rhs: jax.Array) -> tuple[jax.Array, jax.Array]:
     )
     _, _, _, solution, wrong, _ = lax.while_loop(unfinished, exchange, start)
     unsolved = wrong | ~jnp.isfinite(rhs).all(0)
-    return (jnp.maximum(solution, 0.0) / length).T, unsolved.sum()
+    return (jnp.maximum(solution, 0.0) / length).T, unsolved
 
 
 def _eliminate_unrolled(gram: jax.Array, rhs: jax.Array, free: jax.Array) -> tuple[jax.Array, jax.Array]:

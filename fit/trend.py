@@ -42,7 +42,9 @@ class Baseline:
         known = {size: t for size in self._series if (t := self._at_count(num_devices, size)) is not None}
         if axis_size in known:
             return known[axis_size]
-        if len(known) < 2:
+        # An empty message has no place on a log scale.
+        known.pop(0, None)
+        if len(known) < 2 or axis_size <= 0:
             return None
         places = np.array(sorted(known), dtype=float)
         return interpolate(places, np.stack([known[size] for size in sorted(known)], axis=-1), float(axis_size))

@@ -158,7 +158,7 @@ def from_noise(
         "break-even": lambda: narrows(abs(slope or 0.0) * np.log1p(target), level),
         "share": lambda: narrows(target, level),
     }
-    of = "the share" if goal == "share" else "log ratio of the costs"
+    of = "share" if goal == "share" else "log ratio of the costs"
     noise = Noise(launch_var=launch_sd**2, round_var=round_sd**2)
     found = _plan(Question(of=of, noise=noise, chance=chance[goal]()), wanted, confidence, None)
     return msgspec.structs.replace(found, goal=goal, target=target)

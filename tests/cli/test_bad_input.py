@@ -188,6 +188,10 @@ def test_record_with_one_count(run_cli, folder, command):
         (["--reference", "2", "--max-devices", "1"], "max_devices 1 lies below the reference count 2."),
         (["--objective", "speed"], "'speed' is not one of time, throughput."),
         (["--confidence", "95"], "--confidence"),
+        (["--confidence", "nan"], "--confidence"),
+        (["--tolerance", "nan"], "--tolerance"),
+        (["--margin", "nan"], "--margin"),
+        (["--equivalence", "nan"], "--equivalence"),
         (["--columns", "devices=n"], "--columns says how to read a .csv file"),
         (["--scaling", "sideways"], "'sideways' is not one of strong, weak."),
     ],
@@ -195,6 +199,21 @@ def test_record_with_one_count(run_cli, folder, command):
 def test_questions_that_have_no_answer(run_cli, folder, arguments, message):
     file = simulated(folder / "sweep.jsonl", (1, 2))
     refused(run_cli, folder, ["explain", str(file), *arguments], message)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--launch-sd", "nan"), ("--round-sd", "inf"), ("--launch-sd", "1e200"), ("--slope", "nan"), ("--power", "nan")],
+)
+def test_noise_that_is_no_number(run_cli, folder, option, value):
+    stated = {"--launch-sd": "0.03", "--round-sd": "0.05", "--slope": "1", option: value}
+    refused(
+        run_cli, folder, ["power", "--break-even", "10%", *(word for pair in stated.items() for word in pair)], option
+    )
+
+
+def test_noise_too_small_to_be_any(run_cli, folder):
+    refused(run_cli, folder, ["power", "--launch-sd", "1e-170", "--round-sd", "0"], "without any noise one call tells")
 
 
 def test_headline_must_be_one_of_two(run_cli, folder):

@@ -69,3 +69,16 @@ def test_output_must_be_writable_as_what_it_is(tmp_path: Path):
     with pytest.raises(typer.BadParameter, match="is a file; name a folder"):
         options.output_folder("-o", tmp_path / "file")
     assert not (options.output_folder("-o", tmp_path / "new" / "folder")).exists()
+
+
+def test_measuring_far_beyond_the_budget_is_said(capsys):
+    from breakeven.cli.measure import warn_of_budget
+    from breakeven.data.schema import Plan
+
+    plan = Plan(
+        workload="w", path="strong", objective="time", devices=(1, 2), sizes=(8,), strategies=("jit",), budget_s=40.0
+    )
+    warn_of_budget(plan, 50.0)
+    assert capsys.readouterr().err == ""
+    warn_of_budget(plan, 633.0)
+    assert "this took 10 min 33 s, the budget was 40 s" in capsys.readouterr().err

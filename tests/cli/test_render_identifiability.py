@@ -37,7 +37,7 @@ def test_ties_of_one_remedy_stand_above_it_and_those_without_any_say_so(elsewher
         "  why b too",
         "    remedy: a local control",
         "  why c",
-        "    no control, probe, count or size that can be added would tell them apart",
+        "    no control, probe, count or size that can be added on these devices would tell them apart",
     ]
 
 

@@ -135,3 +135,8 @@ def test_printed_interval_is_the_interval(centre, left, right):
 def test_a_share_without_interval_shows_no_more_than_hundredths_of_a_percent():
     assert units.share_estimate(Estimate(estimate=-1.69e-7)) == "0.00 %"
     assert units.share_estimate(Estimate(estimate=0.0748)) == "7.48 %"
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0142, "+1.4 %"), (-0.2, "-20.0 %"), (-4e-6, "0.0 %"), (4e-6, "0.0 %")])
+def test_a_deviation_that_rounds_to_0_has_no_sign(value, text):
+    assert units.signed_percent(value) == text

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from breakeven.data.catalog import open_record
 from breakeven.data.plain_csv import read_csv
@@ -159,6 +160,13 @@ def test_launches_replicate_only_when_each_is_complete(csv):
     part = from_record(read_csv(csv("devices,latency_s,job", *lines[:3]), columns="launch=job"))
     assert not part.replicated
     assert part.latency_s.tolist() == [[1.25], [3]]
+
+
+def test_three_whole_launches_replicate_and_a_broken_one_is_left_out(csv):
+    lines = [f"{n},{n + 0.1 * i},{name}" for i, name in enumerate("abc") for n in (1, 2)]
+    table = from_record(read_csv(csv("devices,latency_s,job", *lines, "1,9,broken"), columns="launch=job"))
+    assert (table.replicated, table.num_launches, table.excluded_launches) == (True, 3, 1)
+    assert table.latency_s == pytest.approx(np.array([[1, 1.1, 1.2], [2, 2.1, 2.2]]))
 
 
 def test_scaling_must_be_said_when_sizes_leave_a_choice(csv):

@@ -65,6 +65,77 @@ def test_text_that_describes_rows_is_a_note(sheet):
     assert times(read_csv(path, columns="devices=threads,latency_s=seconds,note=how")) == {1: 5, 2: 4}
 
 
+def test_several_columns_can_be_notes(sheet):
+    path = sheet("threads,seconds,how,strategy\n1,5,pinned,by Ann\n2,4,free,by Bob\n")
+    record = read_csv(path, columns="devices=threads,latency_s=seconds,note=how,note=strategy")
+    assert times(record) == {1: 5, 2: 4}
+    assert record.sweeps[0].plan.strategies == ("as-written",)
+
+
+RATES = "gpus,batch,img/s\n1,64,410\n2,128,690\n8,512,2050\n"
+
+
+@pytest.mark.parametrize("expression", ["batch/img/s", "1e3*batch/img/s/1e3"])
+def test_a_rate_of_elements_gives_the_time_of_a_step(sheet, expression):
+    record = read_csv(sheet(RATES), columns=f"devices=gpus,latency_s={expression},size=batch")
+    assert record.sweeps[0].plan.path == "weak"
+    steps = {1: 64 / 410, 2: 128 / 690, 8: 512 / 2050}
+    assert times(record) == pytest.approx(steps, abs=1e-9)
+
+
+def test_one_over_a_rate_of_elements_is_no_time_of_a_call(sheet):
+    with pytest.raises(RecordError, match=r"'img/s' grows 5.0 times from 1 to 8 devices .* latency_s=SIZE/img/s"):
+        read_csv(sheet(RATES), columns="devices=gpus,latency_s=1/img/s,size=batch")
+
+
+def test_one_over_a_rate_of_calls_is_the_time_of_a_call(sheet):
+    path = sheet("gpus,batch,steps/s\n1,64,6\n2,128,5\n8,512,4\n")
+    found = times(read_csv(path, columns="devices=gpus,latency_s=1/steps/s,size=batch"))
+    assert found == pytest.approx({1: 1 / 6, 2: 1 / 5, 8: 1 / 4}, abs=1e-9)
+
+
+def test_the_size_of_a_rate_is_taken_unasked(sheet):
+    record = read_csv(sheet(RATES.replace("batch", "size")), columns="devices=gpus,latency_s=size/img/s")
+    assert {p.cell.size for p in record.programs} == {64, 128, 512}
+
+
+def test_a_batch_that_only_turns_a_rate_into_a_time_is_still_a_setting(sheet):
+    path = sheet("gpus,batch,rate\n1,64,400\n1,32,390\n2,64,700\n2,32,600\n")
+    with pytest.raises(RecordError, match=r"differ in batch .* would be mixed"):
+        read_csv(path, columns="devices=gpus,latency_s=batch/rate")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [("2,64,0", r"line 3, column 'rate': 0 under a fraction"), ("2,x,5", r"line 3, column 'batch': 'x' is no number")],
+)
+def test_a_fraction_of_columns_names_the_one_at_fault(sheet, row, message):
+    with pytest.raises(RecordError, match=message):
+        read_csv(
+            sheet(f"gpus,batch,rate\n1,64,400\n{row}\n"), columns="devices=gpus,latency_s=batch/rate,size=1,note=batch"
+        )
+
+
+def test_a_share_is_the_total_over_the_devices(sheet):
+    record = read_csv(sheet("devices,batch,latency_s\n1,64,1\n4,64,0.5\n"), columns="size_per_device=batch/devices")
+    assert {p.cell.size for p in record.programs} == {64}
+    assert record.sweeps[0].plan.path == "strong"
+
+
+def test_a_target_said_twice_is_not_overwritten(sheet):
+    path = sheet("devices,latency_s,total,part\n1,5,8,8\n2,4,8,4\n")
+    with pytest.raises(RecordError, match="size=part: size was said before; only note may be repeated"):
+        read_csv(path, columns="size=total,size=part")
+
+
+@pytest.mark.parametrize("text", ["latency_s\n5\n4\n", "devices,latency_s\n,5\n,4\n"])
+def test_a_series_without_a_count_is_told_how_to_state_it(sheet, text):
+    path = sheet(text)
+    with pytest.raises(RecordError, match=r"column 'devices' is .* or devices=8 where all rows have 8"):
+        read_csv(path)
+    assert {p.cell.num_devices for p in read_csv(path, columns="devices=8").programs} == {8}
+
+
 @pytest.mark.parametrize("name", ["nodes", "GPUs per node", "batch_size"])
 def test_a_setting_that_differs_within_a_cell_is_not_averaged(sheet, name):
     path = sheet(f"devices,latency_s,{name}\n8,0.3,1\n8,0.2,2\n4,0.5,4\n")

@@ -1,7 +1,9 @@
 """Sigma, kappa, serial share and isoefficiency from the law, against the truth that made the data."""
 
+import json
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from breakeven.data.schema import Plan
@@ -73,6 +75,16 @@ def test_intervals_hold_the_truth():
             inside += one.interval is None or one.interval[0] <= true.estimate <= one.interval[1]
     # Ten 95 % intervals: fewer than seven hits have a probability of 0.1 %.
     assert inside >= 7
+
+
+def test_at_the_bound_the_limit_is_one_sided_and_the_numbers_can_be_written():
+    table, _ = sweep({**SERIAL, "c0": 0.0, "floor": 0.0}, seed=3, controls=False, probes=False)
+    found = numbers(table)
+    contention = found.contention
+    assert contention.interval is not None
+    assert contention.interval[0] == 0 <= contention.estimate < contention.interval[1]
+    assert "one-sided" in contention.reason
+    assert json.loads(msgspec.json.encode(found))["contention"]["interval"] == list(contention.interval)
 
 
 def test_the_serial_fraction_is_what_many_devices_leave():

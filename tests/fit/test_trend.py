@@ -29,6 +29,13 @@ def test_one_device_gives_no_slope():
     np.testing.assert_allclose(slow_on_one.latency_s(8, 10), 4 * 2**0.85 * np.array([1, 2]))
 
 
+def test_an_empty_message_has_no_place_between_others():
+    trend = baseline((2, 4), (0, 10, 1000), lambda n, s: n * max(s, 1))
+    np.testing.assert_allclose(trend.latency_s(2, 0), [2, 4])
+    np.testing.assert_allclose(trend.latency_s(2, 100), [200, 400])
+    assert baseline((2, 4), (10, 1000), lambda n, s: n * s).latency_s(2, 0) is None
+
+
 @pytest.mark.parametrize(("n", "size"), [(1, 10), (4, 20)])
 def test_what_nothing_measured_bears_on_has_no_number(n, size):
     assert baseline((2, 4), (10,), lambda n, s: n).latency_s(n, size) is None
