@@ -54,8 +54,9 @@ def crossover(sizes: np.ndarray, values: np.ndarray, *, confidence: float) -> Cr
     -----
     Between two sizes the truth may bend. Its distance from the chord is at most |f[a, b, c]| (x - a)(b - x), with the
     second divided difference f of the mean curve over x = log S (the error term of linear interpolation); the larger
-    one of the two neighbouring differences widens the interval there. Two sizes alone show no bend, and the curve is
-    taken as straight.
+    one of the two neighbouring differences widens the interval there, in the first and last segment also the difference
+    that a straight line through the two outer ones gives. Two sizes alone show no bend, and the curve is taken as
+    straight.
     """
     x, mean = np.log(sizes), values.mean(axis=1)
     crossings = _crossings(x, mean)
@@ -100,8 +101,13 @@ def bend(grid: np.ndarray, x: np.ndarray, mean: np.ndarray) -> np.ndarray:
     if len(x) < 3:
         return np.zeros_like(grid)
     slopes = np.diff(mean) / np.diff(x)
-    curvature = np.abs(np.diff(slopes) / (x[2:] - x[:-2]))
+    signed = np.diff(slopes) / (x[2:] - x[:-2])
+    curvature = np.abs(signed)
     per_segment = np.maximum(np.append(curvature, 0), np.append(0, curvature))
+    if len(signed) > 1:
+        # The outer segments know one neighbour only: there the curvature may go on to grow as it did.
+        first, last = abs(2 * signed[0] - signed[1]), abs(2 * signed[-1] - signed[-2])
+        per_segment[0], per_segment[-1] = max(per_segment[0], first), max(per_segment[-1], last)
     segment = np.clip(np.searchsorted(x, grid, side="right") - 1, 0, len(x) - 2)
     return per_segment[segment] * (grid - x[segment]) * (x[segment + 1] - grid)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from breakeven.fit.crossover import crossover
+from breakeven.fit.crossover import bend, crossover
 from breakeven.fit.intervals import TOO_FEW
 from scipy import stats
 
@@ -95,3 +95,17 @@ def test_a_straight_curve_is_covered_as_often_as_it_says():
     held = sum(inside(crossover(SIZES[:2], values, confidence=0.9).pieces, 200) for values in draws)
     # Two sizes leave no room for a bend, so coverage is exact: 300 draws at 90 % lie in 255..284 (99 %).
     assert 255 <= held <= 284
+
+
+@pytest.mark.parametrize("root", [2500, 3500, 5000])
+@pytest.mark.parametrize("fixed", [3000, 10000])
+def test_in_the_first_segment_the_curvature_may_go_on_to_grow(fixed, root):
+    """Throughput on eight devices against one, the small sizes all overhead: it bends most at the small end."""
+
+    def curve(size):
+        return np.log((8 * fixed + 7 * root + size) / (fixed + size) / 8)
+
+    x = np.log([1896, 7592, 30376, 121520, 486080])
+    inside = np.linspace(x[0], x[1], 65)[1:-1]
+    deviation = np.abs(curve(np.exp(inside)) - np.interp(inside, x, curve(np.exp(x))))
+    assert np.all(deviation <= bend(inside, x, curve(np.exp(x))))
