@@ -12,7 +12,7 @@ study: $(VENV)/.study
 	$(BIN)/breakeven study issue-21411 --launches 8 --budget 80s -o study-issue-21411
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 # pyright fetches itself from npm the first time; ruff needs PyPI only.
 lint: $(VENV)/.test
