@@ -192,7 +192,7 @@ def _other_sizes(answer: Answer, bound: CommunicationBound) -> list[str]:
 
 
 def _short(meaning: Meaning) -> str:
-    return meaning.holds if meaning.estimate is None else f"{meaning.holds} ({100 * meaning.estimate:.0f} %)"
+    return meaning.holds if meaning.estimate is None else f"{meaning.holds} ({round(100 * meaning.estimate)} %)"
 
 
 def _collective_cost(answer: Answer) -> str | None:

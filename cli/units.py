@@ -87,7 +87,7 @@ def probability(value: float | None) -> str:
 
 def frequency(value: float) -> str:
     """A frequency over resamples, in percent."""
-    return f"{100 * value:.0f} %"
+    return f"{round(100 * value)} %"
 
 
 def signed_percent(value: float) -> str:

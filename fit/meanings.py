@@ -127,4 +127,4 @@ def _shift(end: float | None, null: float) -> float | None:
 
 def percent(share: float) -> str:
     """A share in words."""
-    return f"{100 * share:.0f} %"
+    return f"{round(100 * float(share))} %"

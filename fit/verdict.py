@@ -165,4 +165,4 @@ def _confounded(
 
 
 def _percent(share: np.ndarray) -> str:
-    return f"{100 * share.mean():.0f} %"
+    return f"{round(100 * float(share.mean()))} %"

@@ -76,7 +76,7 @@ def _common(block: np.ndarray) -> np.ndarray:
 def percent(log_effect: float) -> str:
     """A log effect as a change in percent: ``12 %``, ``-3 %``."""
     change = 100 * np.expm1(log_effect)
-    return f"{change:.0f} %" if abs(change) >= 10 else f"{change:.2g} %"
+    return f"{round(change)} %" if abs(change) >= 10 else f"{change:.2g} %"
 
 
 def skipped(name: str, why: str, remedy: str = "", *, where: str = "all cells") -> Diagnostic:

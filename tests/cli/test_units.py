@@ -140,3 +140,8 @@ def test_a_share_without_interval_shows_no_more_than_hundredths_of_a_percent():
 @pytest.mark.parametrize(("value", "text"), [(0.0142, "+1.4 %"), (-0.2, "-20.0 %"), (-4e-6, "0.0 %"), (4e-6, "0.0 %")])
 def test_a_deviation_that_rounds_to_0_has_no_sign(value, text):
     assert units.signed_percent(value) == text
+
+
+def test_a_share_that_rounds_to_nothing_has_no_sign():
+    assert units.frequency(-0.004) == "0 %"
+    assert units.frequency(0.266) == "27 %"
