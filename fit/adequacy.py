@@ -18,6 +18,8 @@ from .trend import Baseline, Place
 
 MIN_COUNTS = 5
 """Counts that must remain when the largest is left out."""
+MOST_SIZES = 24
+"""Sizes that are left out in turn; of more, as many evenly over their order."""
 KINDS = ("size", "count")
 NOT_JUDGED = (
     "not judged: leaving out a size or the largest count (of six or more) leaves too little to determine the law"
@@ -109,13 +111,15 @@ def hold_outs(cells: Sequence[Cell], places: Sequence[Place], predicted: np.ndar
     Returns
     -------
     tuple of HoldOut
-        A size leaves with all programs of that size but chains, which stand beside the workload. The largest count
-        leaves with every program, and only where five counts remain.
+        Of many sizes ``MOST_SIZES``. A size leaves with all programs of that size but chains, which stand beside the
+        workload. The largest count leaves with every program, and only where five counts remain.
     """
     counts, sizes = np.array(places).T
     chain = np.array([cell.role == "chain" for cell in cells]) & ~predicted
     result = []
     several = np.unique(sizes[predicted])
+    if len(several) > MOST_SIZES:
+        several = several[np.linspace(0, len(several) - 1, MOST_SIZES).round().astype(int)]
     for size in several if len(several) > 1 else ():
         held = (sizes == size) & ~chain
         result.append(HoldOut(kind="size", held=held, judged=held & predicted))

@@ -13,6 +13,9 @@ from ..model.program import ProgramFacts
 from .launches import LaunchTable
 from .trend import Place
 
+MOST_PARAMETERS = 64
+"""A free time for each of a hundred sizes describes a table and explains nothing, and takes minutes to fit."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
@@ -90,6 +93,9 @@ def designs_of(sample: Sample) -> tuple[dict[Law, Design], dict[str, str]]:
             continue
         columns = design(law, sample.cells, sample.facts, cores=sample.table.cores)
         columns = _of_collectives(columns, sample) if sample.collectives_alone else columns
+        if len(columns.names) > MOST_PARAMETERS:
+            reasons[law.name] = f"not fitted: {len(columns.names)} free times, of which at most {MOST_PARAMETERS} are"
+            continue
         key = (columns.names, columns.matrix.tobytes())
         if key in seen:
             reasons[law.name] = f"the same as {seen[key]!r} on these cells"

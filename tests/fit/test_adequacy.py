@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from breakeven.fit.adequacy import (
+    MOST_SIZES,
     NOT_JUDGED,
     Errors,
     baseline_errors,
@@ -221,3 +222,12 @@ def test_the_noise_is_the_standard_error_of_a_cells_error():
     expected = 0.05 * np.sqrt(stats.chi2.median(5) / 5 / 6)
     assert launch_noise(np.ones_like(measured), measured) == pytest.approx(expected, rel=0.02)
     assert launch_noise(np.ones((4, 1)), np.ones((4, 1))) == 0
+
+
+def test_of_many_sizes_some_are_left_out_in_turn_and_the_ends_among_them():
+    cells = [Cell(role="workload", strategy="jit", num_devices=n, size=s) for n in (1, 2) for s in range(1, 101)]
+    places = [(cell.num_devices, cell.size) for cell in cells]
+    found = hold_outs(cells, places, np.ones(len(cells), bool))
+    left_out = {places[i][1] for one in found for i in np.flatnonzero(one.judged).tolist()}
+    assert len(found) == len(left_out) == MOST_SIZES
+    assert {1, 100} <= left_out

@@ -256,3 +256,13 @@ def test_bad_arguments_say_what_to_do(options, message):
     table, _ = sweep(devices=(1, 2))
     with pytest.raises(ValueError, match=message):
         fit_laws(table, options.pop("strategy", "jit"), **options)
+
+
+def test_many_sizes_are_answered_without_a_free_time_for_each(make_table):
+    table = make_table(
+        lambda n, size: (5e-6 * n, 0.0, 1e-8 * size / n), devices=(1, 2, 4), sizes=range(400, 16000, 400), path="strong"
+    )
+    fits = fit_laws(table, "jit")
+    reasons = {report.name: report.reason for report in fits.reports}
+    assert "free times, of which at most" in reasons["ring, by-local-size"]
+    assert next(report for report in fits.reports if report.name == "ring, per-device").held_out_size is not None
