@@ -17,6 +17,7 @@ from ..fit.optimum import optimum
 from ..fit.planning.stopping import MIN_LAUNCHES_AT_LOOK, Look, Precision, look, look_confidence
 from ..measure.sweep import OnProgress
 from ..measure.sweep import run as measure
+from ..model.cell import devices
 
 MOST_LAUNCHES = 30
 """Launches of a sweep that stops by itself, unless told otherwise."""
@@ -146,7 +147,11 @@ def judge(table: LaunchTable, goal: Goal) -> Outcome:
         case "break-even":
             return _size(table, strategy, axis_size, goal)
         case "share":
-            split = parts(table, strategy, table.devices()[-1], axis_size, confidence=look_confidence())
+            last = table.devices("workload", strategy)[-1]
+            split = parts(table, strategy, last, axis_size, confidence=look_confidence())
+            if "communication" not in split:
+                reason = f"{strategy} was not measured on {devices(last)} at the largest size"
+                return Outcome(launches=table.num_launches, reached=False, reason=reason)
             return _width(table, split["communication"].share, Precision(absolute=goal.precision))
         case "optimum":
             best = optimum(table, strategy, None, axis_size=axis_size, confidence=look_confidence(decision=True))
@@ -169,9 +174,13 @@ def _width(table: LaunchTable, found: Estimate, wanted: Precision) -> Outcome:
 
 
 def _size(table: LaunchTable, strategy: str, axis_size: int, goal: Goal) -> Outcome:
-    count = goal.num_devices or max(table.devices())
+    count = goal.num_devices or table.devices("workload", strategy)[-1]
     found = break_even(table, strategy, None, axis_size=axis_size, confidence=look_confidence())
-    sizes: BreakEvenSize = next(s for s in found.sizes if s.num_devices == count)
+    sizes: BreakEvenSize | None = next((s for s in found.sizes if s.num_devices == count), None)
+    if sizes is None:
+        # Its cells failed and are barred, though the plan holds them.
+        reason = f"{strategy} was not measured on {devices(count)} and fewer"
+        return Outcome(launches=table.num_launches, reached=False, reason=reason)
     if len(sizes.roots) == 1:
         return _width(table, sizes.roots[0], Precision(relative=goal.precision))
     # Signs that are sure at every size leave nothing to wait for.

@@ -12,10 +12,8 @@ from __future__ import annotations
 import math
 
 import msgspec
-import numpy as np
 
 from ..answer import Estimate, Interval
-from ..intervals import log_t_estimate, t_estimate
 
 MIN_LAUNCHES_AT_LOOK = 6
 """Before that many launches an interval is wide, and its own width uncertain by a third."""
@@ -118,19 +116,6 @@ def look(found: Estimate, launches: int, goal: Precision, *, confidence: float =
         confidence=confidence,
         reason=reason,
     )
-
-
-def should_stop(values: np.ndarray, goal: Precision, *, confidence: float = 0.95, log: bool = False) -> Look:
-    """``look`` at plain launch estimates, by Student t.
-
-    Parameters
-    ----------
-    values : ndarray, shape (G,)
-        One number per launch.
-    log : whether the interval is taken on the logarithm (times and ratios of times)
-    """
-    estimate = log_t_estimate if log else t_estimate
-    return look(estimate(values, look_confidence(confidence)), len(values), goal, confidence=confidence)
 
 
 def _why_not(found: Estimate, half: float | None, launches: int, goal: Precision) -> str | None:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from breakeven.fit.answer import Estimate
-from breakeven.fit.intervals import t_estimate
-from breakeven.fit.planning.stopping import Precision, look, look_confidence, should_stop
+from breakeven.fit.intervals import log_t_estimate, t_estimate
+from breakeven.fit.planning.stopping import Precision, look, look_confidence
 from scipy import stats
 
 MOST = 40
@@ -20,6 +20,11 @@ def draw(kind: str, rng: np.random.Generator) -> np.ndarray:
         return rng.standard_t(5, (SWEEPS, MOST)) / np.sqrt(5 / 3)
     disturbed = rng.random((SWEEPS, MOST)) < 0.1
     return (normal + 3 * disturbed - 0.3) / np.sqrt(1 + 9 * 0.09)
+
+
+def look_at(values, precision, estimate=t_estimate):
+    """A look at plain launch estimates, by Student t."""
+    return look(estimate(values, look_confidence()), len(values), precision)
 
 
 def at_the_stop(values: np.ndarray, wanted: float, confidence: float) -> tuple[np.ndarray, np.ndarray]:
@@ -62,13 +67,13 @@ def test_the_one_function_is_the_rule_that_was_simulated():
     values = draw("normal", np.random.default_rng(4))[:200] + 10
     stops, _ = at_the_stop(values - 10, 0.65, look_confidence(0.95))
     for row, stop in zip(values, stops.tolist(), strict=True):
-        found = next((g for g in range(2, MOST + 1) if should_stop(row[:g], Precision(absolute=0.65)).stop), MOST)
+        found = next((g for g in range(2, MOST + 1) if look_at(row[:g], Precision(absolute=0.65)).stop), MOST)
         assert found == stop
 
 
 def test_the_interval_is_the_one_of_a_raised_confidence():
     values = np.array([9.0, 10.0, 11.0, 10.5, 9.5, 10.2])
-    seen = should_stop(values, Precision(relative=0.5))
+    seen = look_at(values, Precision(relative=0.5))
     assert seen.stop
     assert seen.reason is None
     assert seen.interval == t_estimate(values, 0.975).interval
@@ -86,7 +91,7 @@ def test_the_farther_end_counts():
 
 def test_a_ratio_is_looked_at_on_its_logarithm():
     values = np.array([0.5, 0.52, 0.48, 0.51, 0.49, 0.5])
-    seen = should_stop(values, Precision(relative=0.1), log=True)
+    seen = look_at(values, Precision(relative=0.1), log_t_estimate)
     lower, upper = seen.interval
     assert lower * upper == pytest.approx(seen.estimate**2)
 

@@ -132,6 +132,26 @@ def test_a_record_without_a_complete_round_has_not_reached_its_goal():
     assert seen.reason
 
 
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [("break-even at 4 ±10%", [(4, s) for s in COMPUTE.sizes]), ("share ±5%", [(8, COMPUTE.sizes[-1])])],
+)
+def test_cells_that_failed_are_no_answer_and_no_crash(text, lost):
+    table = table_of(COMPUTE, 7)
+    gone = [c.role == "workload" and (c.num_devices, c.size) in lost for c in table.cells]
+    kept = [i for i, barred in enumerate(gone) if not barred]
+    part = dataclasses.replace(
+        table,
+        cells=tuple(table.cells[i] for i in kept),
+        latency_s=table.latency_s[kept],
+        rounds_s=tuple(block[kept] for block in table.rounds_s),
+        queued_s=None,
+    )
+    seen = judge(part, parse(text))
+    assert not seen.reached
+    assert "was not measured on" in seen.reason
+
+
 def test_looks_do_not_depend_on_the_unit_of_time():
     table = table_of(COMPUTE, 9)
     scaled = dataclasses.replace(table, latency_s=table.latency_s * 1e6)
