@@ -11,7 +11,8 @@ import msgspec
 from ..model.cell import Cell
 from ..model.program import ProgramFacts
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: several processes, closings of launches, traces."""
 MAX_CALLS_PER_VISIT = 64
 MAX_DEVICES = 2**31 - 1
 MAX_SIZE = 2**62 - 1
@@ -34,6 +35,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     queued_calls : calls queued before one wait, once a visit of the workload; 0: not measured
     controls, probes : whether local and null, chain and replay are measured
     step_timeout_s : watchdog: longest silence of a child before it is ended
+    processes : that run one launch together, each with ``visible_devices / processes`` devices
+    sentinel : whether one fixed program is visited in every round, to see the machine drift
+    trace : whether one extra launch, not timed, records where the time goes on the devices
     """
 
     workload: str
@@ -56,6 +60,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     probes: bool = True
     step_timeout_s: float = 120.0
     seed: int = 0
+    processes: int = 1
+    sentinel: bool = False
+    trace: bool = False
 
     def global_size(self, num_devices: int, size: int) -> int:
         """The S handed to ``build`` for an entry of ``sizes``: n s on the weak path, s itself on the strong."""
@@ -75,8 +82,46 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="sw
     source: str | None = None
 
 
+class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one process found around it when its launch began. None or empty: not readable here.
+
+    Attributes
+    ----------
+    host : name of the host, or a hash of it where that was asked for
+    boot : identifies the running system: processes with the same one share a monotonic clock
+    affinity : cores that the process may run on
+    quota_cores, memory_limit_bytes : of the control group
+    frequency_mhz : lowest and highest current core frequency
+    governor : frequency governor
+    numa_nodes : nodes that the allowed cores lie in
+    accelerators : clocks and limits of accelerators, as their driver says them
+    variables : ``NAME=value`` of environment variables that change times (``XLA_FLAGS``, ``JAX_*``, ``NCCL_*``, ...),
+        secrets left out
+    clock_resolution_ns, clock_overhead_ns : of the clock that times calls
+    """
+
+    host: str | None = None
+    boot: str | None = None
+    affinity: tuple[int, ...] = ()
+    quota_cores: float | None = None
+    memory_limit_bytes: int | None = None
+    frequency_mhz: tuple[float, float] | None = None
+    governor: str | None = None
+    numa_nodes: tuple[int, ...] = ()
+    accelerators: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    clock_resolution_ns: float | None = None
+    clock_overhead_ns: float | None = None
+
+
 class Launch(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="launch", omit_defaults=True):
-    """One fresh process and what it found. ``cores``: those its affinity allows. None: not said."""
+    """One fresh process, or several that run together, and what the first of them found. None: not said.
+
+    cores : those that the affinity of a process allows
+    processes, nodes, devices_per_process, devices_per_node : how the visible devices are spread
+    barrier : what the processes wait at before each call; None: one process
+    machines : one entry a process, in the order of ranks
+    """
 
     sweep: str
     launch: str
@@ -93,6 +138,12 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="l
     system: str | None = None
     load_average: float | None = None
     xla_flags: str | None = None
+    processes: int = 1
+    nodes: int = 1
+    devices_per_process: int | None = None
+    devices_per_node: int | None = None
+    barrier: str | None = None
+    machines: tuple[Machine, ...] = ()
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="program", omit_defaults=True):
@@ -111,7 +162,10 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="vi
     """A few calls of one program. The first ``warmups`` entries are flagged, not dropped.
 
     latency_ns : until the result is ready; dispatch_ns : until the call returned;
-    queued_ns : per call, when ``queued_calls`` are queued and then waited for once.
+    queued_ns : per call, when ``queued_calls`` are queued and then waited for once;
+    ranks_ns : latencies of every process that took part, in the order of ranks, where there are several:
+    ``latency_ns`` is then their maximum, call by call;
+    skew_ns : median over the calls of the last process's start less the first one's, where they share a clock.
     """
 
     sweep: str
@@ -124,12 +178,15 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="vi
     latency_ns: tuple[int, ...]
     dispatch_ns: tuple[int, ...] = ()
     queued_ns: int | None = None
+    ranks_ns: tuple[tuple[int, ...], ...] = ()
+    skew_ns: int | None = None
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="failure", omit_defaults=True):
     """What went wrong: at which ``stage`` (``build``, ``compile``, ``control``, ``visit``, ``launch``), for which cell.
 
-    ``control`` is a refused local control, with the reason; it costs no launch.
+    ``control`` is a refused local control, with the reason; it costs no launch. ``rank``: the process it happened
+    in, where there are several.
     """
 
     sweep: str
@@ -139,6 +196,65 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     message: str
     cell: Cell | None = None
     frames: tuple[str, ...] = ()
+    rank: int | None = None
 
 
-Line = Sweep | Launch | Program | Visit | Failure
+class Closing(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="closing", omit_defaults=True):
+    """What happened around a launch while it measured, said at its end. None: not readable here.
+
+    Attributes
+    ----------
+    seconds : from the first round to the end
+    others_busy_cores : cores that other processes of the machine kept busy on average
+    stolen_share : share of the time that the hypervisor gave to others
+    throttled_s : how long the control group was held back
+    heat_throttles : times that a core was slowed down for heat
+    frequency_mhz : lowest and highest current core frequency at the end
+    clock_jump_s : how far the wall clock moved against the monotonic one
+    suspended_s : how long the machine slept
+    """
+
+    sweep: str
+    launch: str
+    seconds: float
+    others_busy_cores: float | None = None
+    stolen_share: float | None = None
+    throttled_s: float | None = None
+    heat_throttles: int | None = None
+    frequency_mhz: tuple[float, float] | None = None
+    clock_jump_s: float | None = None
+    suspended_s: float | None = None
+
+
+class TracedOp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One collective of a program on one device: durations of a call in nanoseconds.
+
+    ``wait_ns``: how long it waited for the last device to arrive; ``duration_ns`` includes that.
+    """
+
+    name: str
+    kind: str
+    device: int
+    duration_ns: tuple[int, ...]
+    wait_ns: tuple[int, ...] = ()
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="trace", omit_defaults=True):
+    """Where the time of one program goes on its devices, from a profiler's trace of calls that are not timed.
+
+    Attributes
+    ----------
+    calls : traced calls
+    busy_ns : per device, median over the calls of the time in which it executed anything
+    ops : the collectives, by device
+    """
+
+    sweep: str
+    launch: str
+    cell: Cell
+    calls: int
+    busy_ns: tuple[int, ...] = ()
+    ops: tuple[TracedOp, ...] = ()
+
+
+Line = Sweep | Launch | Program | Visit | Failure | Closing | Trace

@@ -14,12 +14,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, get_args
 
 import msgspec
 
 from ..model.cell import ROLES
-from .schema import MAX_DEVICES, MAX_SIZE, SCHEMA_VERSION, Failure, Launch, Line, Program, Sweep, Visit
+from .schema import (
+    MAX_DEVICES,
+    MAX_SIZE,
+    SCHEMA_VERSION,
+    Closing,
+    Failure,
+    Launch,
+    Line,
+    Program,
+    Sweep,
+    Trace,
+    Visit,
+)
 
 
 class RecordError(ValueError):
@@ -35,6 +47,8 @@ class Record:
     programs: tuple[Program, ...] = ()
     visits: tuple[Visit, ...] = ()
     failures: tuple[Failure, ...] = ()
+    closings: tuple[Closing, ...] = ()
+    traces: tuple[Trace, ...] = ()
     source: str = "<memory>"
 
     @classmethod
@@ -46,18 +60,18 @@ class Record:
         RecordError
             If there is no ``sweep`` line, or a line belongs to a sweep or launch that is not there.
         """
-        kinds: dict[type, list] = {Sweep: [], Launch: [], Program: [], Visit: [], Failure: []}
+        kinds: dict[type, list] = {kind: [] for kind in get_args(Line)}
         for line in lines:
             kinds[type(line)].append(line)
         if not kinds[Sweep]:
             raise RecordError(f"{source}: no sweep in it; was it written by 'breakeven measure'?")
         # Files that overlap may be concatenated: a line that stands there twice was measured once. Failures bear
         # no time, so that two of them may look alike.
-        for kind in (Sweep, Launch, Program, Visit):
+        for kind in (Sweep, Launch, Program, Visit, Closing, Trace):
             kinds[kind] = list(dict.fromkeys(kinds[kind]))
         sweeps = {line.sweep for line in kinds[Sweep]}
         launches = {(line.sweep, line.launch) for line in kinds[Launch]}
-        for line in (*kinds[Launch], *kinds[Program], *kinds[Visit], *kinds[Failure]):
+        for line in (line for kind in kinds if kind is not Sweep for line in kinds[kind]):
             if line.sweep not in sweeps:
                 raise RecordError(f"{source}: a line belongs to sweep {line.sweep}, which is not in the file.")
         programs = Counter((line.sweep, line.launch, line.program) for line in kinds[Program])
@@ -89,6 +103,8 @@ class Record:
             programs=tuple(kinds[Program]),
             visits=tuple(kinds[Visit]),
             failures=tuple(kinds[Failure]),
+            closings=tuple(kinds[Closing]),
+            traces=tuple(kinds[Trace]),
             source=source,
         )
 

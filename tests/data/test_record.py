@@ -133,10 +133,14 @@ def test_a_wrong_field_is_named(path):
 
 
 def test_a_newer_schema_is_told_from_a_spoilt_line(path):
-    newer = msgspec.json.encode(sweep()).replace(b'"schema":1', b'"schema":2,"colour":3')
+    ours, next_one = f'"schema":{SCHEMA_VERSION}', f'"schema":{SCHEMA_VERSION + 1},"colour":3'
+    newer = msgspec.json.encode(sweep()).replace(ours.encode(), next_one.encode())
     for end in (b"\n", b""):
         path.write_bytes(newer + end)
-        with pytest.raises(RecordError, match=r"line 1: schema 2; this breakeven reads up to 1\. Upgrade"):
+        with pytest.raises(
+            RecordError,
+            match=rf"line 1: schema {SCHEMA_VERSION + 1}; this breakeven reads up to {SCHEMA_VERSION}\. Upgrade",
+        ):
             read(path)
 
 
