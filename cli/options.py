@@ -66,6 +66,12 @@ Calls = Annotated[
 Warmups = Annotated[
     int, typer.Option(metavar="N", min=0, help="First calls of a visit, stored but left out of its median.")
 ]
+Queue = Annotated[
+    int,
+    typer.Option(
+        metavar="K", min=0, max=16, help="Calls queued before one wait, for throughput beside latency; 0: none."
+    ),
+]
 NoControls = Annotated[
     bool, typer.Option("--no-controls", help="Leave out local and null: nothing is attributed to causes then.")
 ]

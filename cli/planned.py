@@ -25,6 +25,7 @@ class Wish:
     launches: int = 6
     budget: str | None = None
     calls: int | None = None
+    queue: int = 4
     warmups: int = 2
     controls: bool = True
     probes: bool = True
@@ -68,6 +69,7 @@ def plan_of(wish: Wish) -> Plan:
         budget_s=budget_s,
         calls=wish.calls,
         warmups=wish.warmups,
+        queued_calls=wish.queue,
         controls=wish.controls,
         probes=wish.probes,
         objective=wish.objective,

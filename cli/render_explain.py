@@ -13,6 +13,7 @@ from .render_breaks import breaks, overlap
 from .render_common import grouped, heading, meaning_cells, meaning_reasons, size_cell, size_header, size_text
 from .render_diagnose import failed_checks
 from .render_identifiability import between_causes
+from .render_queued import queued
 from .render_slope import slope
 from .render_tests import tests
 from .text import page, pairs, sentence, table
@@ -45,6 +46,7 @@ def explain(answer: Answer) -> str:
         _input_transfer(answer),
         breaks(answer),
         overlap(answer),
+        queued(answer),
         weak_efficiency(answer),
         failed_checks(answer),
     )

@@ -375,6 +375,39 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class QueuedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One cell called one at a time and queued, seconds per call, with the two parts that the forms are made of.
+
+    ``ratio_to_max``: measured over what a pipeline of host and devices takes. ``limited_by``: the slower part.
+    """
+
+    num_devices: int
+    size: int
+    latency_s: Estimate
+    queued_s: Estimate
+    host_s: Estimate
+    devices_s: Estimate
+    ratio_to_max: Estimate
+    limited_by: Literal["host", "devices", "undecided"]
+
+
+class QueuedLaw(msgspec.Struct, frozen=True, kw_only=True):
+    """Which form the time of ``calls`` queued calls has: the maximum of host and devices, or their sum.
+
+    ``host``: where the host's part comes from. ``misfit_max``, ``misfit_sum``: median relative errors over
+    ``num_cells`` cells of every size; neither form has a free number. ``cells``: those of the headline size.
+    """
+
+    calls: int
+    host: str | None = None
+    cells: tuple[QueuedCall, ...] = ()
+    num_cells: int = 0
+    misfit_max: float | None = None
+    misfit_sum: float | None = None
+    form: Literal["max", "sum", "neither", "undecided"] = "undecided"
+    reason: str
+
+
 class Separation(msgspec.Struct, frozen=True, kw_only=True):
     """The count and size at which the laws that may predict differ most: measuring there tells them apart.
 
@@ -460,3 +493,4 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     separating_devices: Separation | None = None
     scaling_numbers: ScalingNumbers | None = None
     parameters_of: str | None = None
+    queued: QueuedLaw | None = None

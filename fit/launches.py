@@ -76,6 +76,18 @@ class LaunchTable:
         index = self._index.get(cell)
         return None if index is None else self.latency_s[index]
 
+    def find(self, role: str, strategy: str, num_devices: int, size: int) -> Cell | None:
+        """The cell of a workload, local, null or replay at global size S; None where it was not measured."""
+        cell = Cell(role=role, strategy=strategy, num_devices=num_devices, size=size)
+        return cell if cell in self._index else None
+
+    def queued(self, cell: Cell) -> np.ndarray | None:
+        """Times per queued call of one cell, shape (G,), seconds; None where not every launch has one."""
+        index = self._index.get(cell)
+        if index is None or self.queued_s is None or np.isnan(self.queued_s[index]).any():
+            return None
+        return self.queued_s[index]
+
     def time(self, role: str, strategy: str, num_devices: int, size: int) -> np.ndarray | None:
         """Times of a workload, local, null or replay cell at global size S, shape (G,); None where not measured."""
         return self.row(Cell(role=role, strategy=strategy, num_devices=num_devices, size=size))

@@ -29,6 +29,7 @@ from .optimum import optimum
 from .overlap import overlaps
 from .paired import paired_tests
 from .predictions import predictions
+from .queued import queued_law
 from .scaling_numbers import scaling_numbers
 from .separation import separating_devices
 from .slope import device_slope
@@ -161,6 +162,7 @@ def answer(
         dispatch_bound=dispatch_bound(table, strategy, size, **bounds),
         paired=paired_tests(table, compared, size, confidence=confidence),
         no_difference=no_difference(compared, size, margin=equivalence, confidence=confidence),
+        queued=queued_law(table, strategy, size, largest=largest, confidence=confidence),
         law_share=law_share(table, strategy, largest, size, fits, confidence=confidence),
     )
 

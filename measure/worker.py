@@ -14,13 +14,13 @@ from importlib import metadata
 from typing import Any
 
 from ..data.schema import Failure, Launch, Plan, Program, Visit
-from ..model.cell import Cell
+from ..model.cell import QUEUED_ROLES, Cell
 from . import devices
 from .clock import MAX_CALLS, MIN_CALLS, time_calls, time_queued
-from .inventory import control_cells, probe_cells, workload_cells
+from .inventory import control_cells, link_cells, probe_cells, workload_cells
 from .protocol import Channel, Finished, Ready, Request, Round, Step
 from .userfile import resolve, user_frames
-from .workload import MeasureError
+from .workload import NO_WORKLOAD, MeasureError
 
 _DEFAULT_CALLS = 10
 _TARGET_ROUNDS = 32
@@ -61,13 +61,13 @@ class Worker:
         self.channel.send(Step(stage="launch"))
         try:
             self._start()
-            workload = resolve(self.plan.workload)
+            workload = NO_WORKLOAD if self.plan.leading_role != "workload" else resolve(self.plan.workload)
         except MeasureError as error:
             self._fail("launch", error)
             return
         self._compile(workload)
         calls, round_s = self._calibrate()
-        workloads = sum(cell.role == "workload" for cell, _ in self.programs.values())
+        workloads = sum(cell.role == self.plan.leading_role for cell, _ in self.programs.values())
         self.channel.send(Ready(programs=len(self.programs), workloads=workloads, calls=calls, round_s=round_s))
         if workloads and not self.request.only_compile:
             self._measure(calls, round_s)
@@ -108,10 +108,14 @@ class Worker:
         from .programs import Programs
 
         programs = Programs(self.plan, workload)
+        for cell in link_cells(self.plan):
+            self._add(cell, programs.link)
         for cell in workload_cells(self.plan):
             self._add(cell, programs.workload)
         built = [
-            (cell, program) for cell, program in self.programs.values() if cell.strategy == self.plan.strategies[0]
+            (cell, program)
+            for cell, program in self.programs.values()
+            if (cell.role, cell.strategy) == ("workload", self.plan.strategies[0])
         ]
         for cell in control_cells(self.plan):
             if programs.workload_of(cell) is not None:
@@ -200,7 +204,8 @@ class Worker:
             number += 1
 
     def _goes_on(self, complete: int, number: int, round_s: float) -> bool:
-        if not any(self.failures[cell] < 2 for cell, _ in self.programs.values() if cell.role == "workload"):
+        role = self.plan.leading_role
+        if not any(self.failures[cell] < 2 for cell, _ in self.programs.values() if cell.role == role):
             return False
         if complete == 0:
             return True
@@ -219,7 +224,7 @@ class Worker:
         try:
             latency_ns, dispatch_ns = time_calls(program.call, jax.block_until_ready, calls=self.plan.warmups + calls)
             queued_ns = None
-            if cell.role == "workload" and self.plan.queued_calls:
+            if cell.role in QUEUED_ROLES and self.plan.queued_calls:
                 queued_ns = time_queued(program.call, program.wait_queued, calls=self.plan.queued_calls)
         except BaseException as error:  # noqa: BLE001 - a user's code may raise anything, sys.exit included
             self._fail("visit", error, cell)

@@ -9,6 +9,9 @@ ROLES = ("workload", "local", "null", "chain", "replay", "pair", "sentinel")
 k dependent collectives; the workload's own collectives chained, without compute; k messages to and fro between two
 devices; one fixed program that shows whether the machine drifts."""
 
+QUEUED_ROLES = ("workload", "null")
+"""Roles whose calls are also queued: the null program's time is then the host's part of a call, free of waking up."""
+
 AS_WRITTEN = "as-written"
 """Strategy of a program that a user wrote, whatever it uses inside."""
 

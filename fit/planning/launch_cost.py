@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 from ...data.store import Record
+from ...model.cell import QUEUED_ROLES
 
 ASSUMED_START_S = 3.0
 ASSUMED_PROGRAM_S = 0.1
@@ -25,7 +26,7 @@ class LaunchCost:
     start_s : of a launch, whatever it measures
     program_s : to build and compile one program
     calls, warmups : timed and discarded calls of a visit
-    queued_calls : calls queued once in every visit of the workload
+    queued_calls : calls queued once in every visit of the workload and of null
     assumed : what the record does not say, in words
     """
 
@@ -42,7 +43,7 @@ class LaunchCost:
 
     def calls_of(self, role: str) -> int:
         """All calls of one visit."""
-        return self.warmups + self.calls + (self.queued_calls if role == "workload" else 0)
+        return self.warmups + self.calls + (self.queued_calls if role in QUEUED_ROLES else 0)
 
 
 def launch_cost(record: Record) -> LaunchCost:

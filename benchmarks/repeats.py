@@ -1,0 +1,149 @@
+"""Does a sweep give the same answer twice?
+
+Sweeps of `mean-all` with different seeds, one after the other. Each says by three routes what its one all-reduce costs,
+with an interval over its own launches; the intervals are held against the mean over all sweeps.
+
+    python -m benchmarks.repeats                 # measures for twelve minutes, writes docs/repeats.md and .csv
+    python -m benchmarks.repeats --keep folder   # leaves the records there, and takes up what it finds
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from breakeven.data.store import read
+from breakeven.fit.collective_cost import NAMES, chain_route, difference_route, replay_route
+from breakeven.fit.launches import from_record
+from breakeven.measure.planning import make_plan
+from breakeven.measure.sweep import run
+from breakeven.measure.userfile import resolve
+
+from .stamp import DOCS, stamp
+
+SWEEPS, LEAST = 20, 17
+LAUNCHES, BUDGET_S = 6, 36.0
+DEVICES, SIZE = (2, 4, 8), 100
+ROUTES = {"chain": chain_route, "replay": replay_route, "difference": difference_route}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cost:
+    """What one sweep says of the collective's cost, seconds, by one route on one count."""
+
+    seed: int
+    route: str
+    num_devices: int
+    estimate: float
+    lower: float
+    upper: float
+
+    def holds(self, value: float) -> bool:
+        """Whether the interval does."""
+        return self.lower <= value <= self.upper
+
+
+def measure(path: Path, seed: int) -> None:
+    """One sweep, or the rest of it."""
+    plan = make_plan(
+        resolve("mean-all"),
+        devices=DEVICES,
+        sizes_per_device=[SIZE],
+        launches=LAUNCHES,
+        budget_s=BUDGET_S,
+        seed=seed,
+    )
+    run(plan, path)
+
+
+def costs(path: Path, seed: int) -> list[Cost]:
+    """The collective's cost by every route on every count."""
+    table = from_record(read(path))
+    found = []
+    for route, ask in ROUTES.items():
+        for n in DEVICES:
+            answer = ask(table, "jit", n, SIZE).estimate(0.95)
+            lower, upper = answer.interval or (None, None)
+            if answer.estimate is None or lower is None or upper is None:
+                raise SystemExit(f"{path}: no interval by {route} on {n}: {answer.reason}")
+            found.append(
+                Cost(seed=seed, route=route, num_devices=n, estimate=answer.estimate, lower=lower, upper=upper)
+            )
+    return found
+
+
+def held(found: Sequence[Cost], route: str, num_devices: int) -> tuple[int, float]:
+    """How many intervals hold the mean over all sweeps, and that mean."""
+    ours = [one for one in found if (one.route, one.num_devices) == (route, num_devices)]
+    pooled = float(np.mean([one.estimate for one in ours]))
+    return sum(one.holds(pooled) for one in ours), pooled
+
+
+def markdown(found: Sequence[Cost], labels: dict[str, str]) -> str:
+    """The page ``docs/repeats.md``."""
+    sweeps = len({one.seed for one in found})
+    lines = [
+        "# Does it give the same answer twice?",
+        "",
+        f"{sweeps} sweeps of `mean-all` (one all-reduce of 4 bytes, {SIZE} rows a device) on forced host devices, "
+        f"each of {LAUNCHES} launches in {BUDGET_S:g} s with its own seed. An interval over the launches of one sweep "
+        f"is held against the mean over all sweeps; the goal is {LEAST} of {SWEEPS}.",
+        "",
+        f"Made by `python -m benchmarks.repeats`: {', '.join(f'{k} {v}' for k, v in labels.items())}.",
+        "",
+        "| route | devices | pooled cost | intervals that hold it | spread of the sweeps | mean half width |",
+        "| :--- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for route in ROUTES:
+        for n in DEVICES:
+            number, pooled = held(found, route, n)
+            ours = [one for one in found if (one.route, one.num_devices) == (route, n)]
+            spread = np.std([one.estimate for one in ours], ddof=1)
+            half = np.mean([(one.upper - one.lower) / 2 for one in ours])
+            lines.append(
+                f"| {NAMES[route]} | {n} | {1e6 * pooled:.1f} µs | {number} of {len(ours)} | {spread / pooled:.1%} | "
+                f"{half / pooled:.1%} |"
+            )
+    return "\n".join([*lines, ""])
+
+
+def write_csv(path: Path, found: Sequence[Cost], labels: dict[str, str]) -> None:
+    """One row a sweep, route and count."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["sweep_seed", "route", "devices", "cost_s", "lower_s", "upper_s", *labels])
+        for one in found:
+            values = (f"{value:.4g}" for value in (one.estimate, one.lower, one.upper))
+            writer.writerow([one.seed, one.route, one.num_devices, *values, *labels.values()])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the study; 1 when fewer intervals than the goal hold the pooled cost, by any route on any count."""
+    parser = argparse.ArgumentParser(description="The same sweep again and again.")
+    parser.add_argument("--keep", type=Path, help="folder of the records; those that are there are not measured again")
+    parser.add_argument("--sweeps", type=int, default=SWEEPS)
+    options = parser.parse_args(arguments)
+    found: list[Cost] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(options.sweeps):
+            path = (options.keep or Path(folder)) / f"mean-all-{seed}.jsonl"
+            measure(path, seed)
+            found += costs(path, seed)
+            print(f"\rsweep {seed + 1} of {options.sweeps}", end="", file=sys.stderr)
+    labels = stamp(seed=0)
+    page = markdown(found, labels)
+    print(page)
+    (DOCS / "repeats.md").write_text(page)
+    write_csv(DOCS / "repeats.csv", found, labels)
+    needed = LEAST * options.sweeps / SWEEPS
+    return 0 if all(held(found, route, n)[0] >= needed for route in ROUTES for n in DEVICES) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
