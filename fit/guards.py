@@ -1,0 +1,161 @@
+"""Named warnings of programs and times that are not what they are taken for, from the facts beside the times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..model.cell import Cell, devices
+from .answer import NamedWarning
+from .attribution import UNPLACED
+from .comparing.sides import Side, unlike_programs
+from .launches import LaunchTable
+
+WORK_GROWS = 8.0
+"""Factor of the work from the smallest size to the largest, from which the time must show it."""
+TIME_STANDS = 1.25
+"""Factor of the time that does not show it."""
+FLOPS_MARGIN, BYTES_MARGIN = 0.05, 0.05
+BYTES_PER_MESSAGE_BYTE = 2.5
+"""The same as for controls that are derived: a reduction makes at most one operation a byte of its message, and the
+program around it reads and writes the message up to 2.5 times."""
+
+
+def guard_warnings(table: LaunchTable, strategy: str, largest: int) -> tuple[NamedWarning, ...]:
+    """All that apply to one strategy, those that may change the verdict first.
+
+    Parameters
+    ----------
+    table : LaunchTable
+    strategy, largest : in question: its counts up to the largest one asked for
+    """
+    cells = [c for c in table.select("workload", strategy) if c.num_devices <= largest]
+    found = [
+        *_impossible(table),
+        *_not_waited_for(table, strategy, largest),
+        *_unlike_control(table, cells),
+        *_padding(table, cells),
+        *_unlike_strategies(table, strategy, cells),
+        *_inputs_moved(table, strategy, cells),
+    ]
+    return tuple(found)
+
+
+def _impossible(table: LaunchTable) -> Iterator[NamedWarning]:
+    for words in table.impossible:
+        yield NamedWarning(name="impossible-rate", text=words, doubts_verdict=True)
+
+
+def _not_waited_for(table: LaunchTable, strategy: str, largest: int) -> Iterator[NamedWarning]:
+    """Time that stands still over the sizes while the work grows, on every count: in data from elsewhere alone.
+
+    Calls that were timed here were waited for; there a small program's time stands still for its dispatch.
+    """
+    if not table.foreign:
+        return
+    grown: list[tuple[float, float]] = []
+    for n in (n for n in table.devices("workload", strategy) if n <= largest):
+        cells = sorted((c for c in table.select("workload", strategy) if c.num_devices == n), key=lambda c: c.size)
+        first, last = cells[0], cells[-1]
+        work = _work(table, last) / _work(table, first)
+        if work >= WORK_GROWS:
+            grown.append((work, float(np.nanmean(_row(table, last)) / np.nanmean(_row(table, first)))))
+    if grown and all(time < TIME_STANDS for _, time in grown):
+        work, time = max(grown)
+        text = (
+            f"the time grows by a factor of {time:.3g} while the work of a device grows by {work:.3g}: either each "
+            "call costs its dispatch alone, or it was not waited for (jax.block_until_ready), and the times are those "
+            "of starting the work"
+        )
+        yield NamedWarning(name="not-waited-for", text=text, doubts_verdict=True)
+
+
+def _row(table: LaunchTable, cell: Cell) -> np.ndarray:
+    row = table.row(cell)
+    assert row is not None
+    return row
+
+
+def _work(table: LaunchTable, cell: Cell) -> float:
+    """Work of one device: as the file says, else its share of the size."""
+    facts = table.facts.get(cell)
+    return (None if facts is None else facts.compute_work) or cell.size_per_device
+
+
+def _unlike_control(table: LaunchTable, cells: list[Cell]) -> Iterator[NamedWarning]:
+    """A control that computes, or reads and writes, other than its workload less the collectives."""
+    found: dict[str, tuple[Cell, float, float]] = {}
+    for cell in cells:
+        ours, theirs = table.facts.get(cell), table.facts.get(_control(cell))
+        if ours is None or theirs is None:
+            continue
+        if theirs.communicates:
+            yield _control_warning(cell, "it communicates itself")
+            return
+        if any(one.count is None for one in ours.collectives):
+            continue
+        message = sum((one.count or 0) * one.message_bytes for one in ours.collectives)
+        for name, margin, own in (
+            ("flops", FLOPS_MARGIN, message),
+            ("bytes_accessed", BYTES_MARGIN, BYTES_PER_MESSAGE_BYTE * message),
+        ):
+            a, b = getattr(ours, name), getattr(theirs, name)
+            if a is not None and b is not None and abs(a - b) > margin * a + own:
+                found[name] = (cell, a, b)
+    for name, (cell, a, b) in found.items():
+        yield _control_warning(cell, f"{b:.4g} {name.replace('_', ' ')} against {a:.4g} of the workload")
+
+
+def _control(cell: Cell) -> Cell:
+    return Cell(role="local", strategy=cell.strategy, num_devices=cell.num_devices, size=cell.size)
+
+
+def _control_warning(cell: Cell, words: str) -> NamedWarning:
+    text = (
+        f"the control without communication differs from the workload by more than the communication on "
+        f"{devices(cell.num_devices)} at size {cell.size:,}: {words}; what is called communication holds the rest too"
+    )
+    return NamedWarning(name="unlike-control", text=text, doubts_verdict=True)
+
+
+def _padding(table: LaunchTable, cells: list[Cell]) -> Iterator[NamedWarning]:
+    """Sizes that do not divide and were padded: their work is more than the size says."""
+    shares = {c: facts.padded_share for c in cells if (facts := table.facts.get(c)) and facts.padded_share is not None}
+    padded = {cell: share for cell, share in shares.items() if share > 0}
+    if not padded:
+        return
+    worst = max(padded, key=lambda cell: padded[cell])
+    text = (
+        f"{len(padded)} of {len(shares)} cells hold padding, {100 * padded[worst]:.2g} % of an axis on "
+        f"{devices(worst.num_devices)} at size {worst.size:,}: that is worked on too"
+    )
+    if len(padded) < len(shares):
+        text += ", and a law over sizes with and without padding bends where it starts"
+    text += "; choose sizes that divide by every count"
+    yield NamedWarning(name="padding", text=text)
+
+
+def _unlike_strategies(table: LaunchTable, strategy: str, cells: list[Cell]) -> Iterator[NamedWarning]:
+    """Strategies of one sweep whose programs exchange or compute different things."""
+    one = Side(label=strategy, table=table, strategy=strategy)
+    places = sorted({(c.num_devices, table.axis_size(c)) for c in cells})
+    for name in table.strategies:
+        if name == strategy:
+            continue
+        differences = unlike_programs(one, Side(label=name, table=table, strategy=name), places)
+        if differences:
+            text = f"{strategy} and {name} are not comparable: {'; '.join(differences)}"
+            yield NamedWarning(name="unlike-strategies", text=text)
+
+
+def _inputs_moved(table: LaunchTable, strategy: str, cells: list[Cell]) -> Iterator[NamedWarning]:
+    moved = [(table.moved_bytes[c], c) for c in cells if c in table.moved_bytes]
+    if moved and not strategy.endswith(UNPLACED):
+        size, cell = max(moved, key=lambda pair: (pair[0], pair[1].sort_key))
+        text = (
+            f"every call moves its inputs to the devices first, {size:,} B on {devices(cell.num_devices)} at size "
+            f"{cell.size:,}: place them once, in build (jax.device_put), or what is called dispatch holds their "
+            "transfer"
+        )
+        yield NamedWarning(name="inputs-moved", text=text)
