@@ -1,0 +1,95 @@
+"""The launch that only traces: real sweeps on forced host devices, and what its failures cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from breakeven.data import rounds, store
+from breakeven.data.schema import Plan
+from breakeven.fit.launches import from_record
+from breakeven.fit.traced import traced_calls
+from breakeven.measure.inventory import traced_cells
+from breakeven.measure.sweep import complete_launches, run
+from breakeven.measure.trace import CALLS
+
+SMALL = {"launches": 1, "rounds": 1, "budget_s": 30.0, "calls": 3, "warmups": 1}
+
+
+def traced(plan: Plan) -> Plan:
+    return msgspec.structs.replace(plan, trace=True)
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    return tmp_path / "sweep.jsonl"
+
+
+def test_cells_are_the_primary_strategys_at_the_largest_size(plan_of):
+    plan = plan_of("w", strategies=("jit", "pmap"), sizes=(8, 32), devices=(1, 2))
+    assert [(c.role, c.strategy, c.num_devices, c.size) for c in traced_cells(plan)] == [
+        ("workload", "jit", 1, 32),
+        ("workload", "jit", 2, 64),
+    ]
+
+
+def test_a_trace_may_be_asked_for_later_and_is_made_once(user_file, plan_of, record):
+    plan = plan_of(user_file(), sizes=(8, 32), **SMALL)
+    run(plan, record)
+    before = record.read_bytes()
+    assert store.read(record).traces == ()
+
+    run(traced(plan), record)
+    after = record.read_bytes()
+    assert after.startswith(before)
+    found = store.read(record)
+    assert [(t.cell.num_devices, t.cell.size, t.calls) for t in found.traces] == [(1, 32, CALLS), (2, 64, CALLS)]
+    assert found.traces[0].ops == ()
+    assert [(op.kind, op.device) for op in found.traces[1].ops] == [("all-reduce", 0), ("all-reduce", 1)]
+    (tracing,) = found.tracing
+    assert {t.launch for t in found.traces} == {tracing.launch}
+    assert tracing.visible_devices == 2
+
+    # It is no launch of the sweep: neither complete nor left out, and its programs are nobody's replicates.
+    assert len(found.launches) == complete_launches(found) == 1
+    assert tracing.launch not in {line.launch for line in (*found.programs, *found.visits)}
+    table = from_record(found)
+    assert table.excluded_launches == 0
+    assert [one.num_devices for one in traced_calls(table, "as-written")] == [1, 2]
+
+    run(traced(plan), record)
+    assert record.read_bytes() == after
+
+
+def test_a_program_that_cannot_be_traced_costs_the_trace_alone(user_file, plan_of, record):
+    name = user_file("""
+        def build(mesh, size):
+            return (lambda x: np.asarray(x) + 1), (np.ones(size),)
+    """)
+    run(traced(plan_of(name, **SMALL)), record)
+    found = store.read(record)
+    assert complete_launches(found) == 1
+    assert found.traces == ()
+    assert {(f.stage, f.cell.num_devices if f.cell else None) for f in found.failures} == {("trace", 1), ("trace", 2)}
+    assert all("cannot be lowered" in f.message for f in found.failures)
+    assert rounds.barred(found) == set()
+
+
+def test_dying_while_it_is_built_for_the_trace_bars_no_cell(user_file, plan_of, record, tmp_path):
+    """The program of one device is built once in the launch that measures; the second time its process ends."""
+    name = user_file(f"""
+        def build(mesh, size):
+            built = r"{tmp_path}/built"
+            if mesh.size == 1 and os.path.exists(built):
+                os._exit(3)
+            open(built, "w").close()
+            return mean, placed(mesh, size)
+    """)
+    plan = traced(plan_of(name, devices=(1, 2), **SMALL))
+    for tries in (1, 2):
+        run(plan, record)
+        found = store.read(record)
+        assert [(f.stage, f.error) for f in found.failures] == [("trace", "Died")] * tries
+        assert complete_launches(found) == len(found.launches) == 1
+    assert rounds.barred(found) == set()
