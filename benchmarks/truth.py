@@ -1,0 +1,138 @@
+"""Does a blind sweep find the latency, bandwidth, work rate, best count and break-even sizes that were imposed?
+
+Four hosts in namespaces, joined by a switch with a known delay and rate; one JAX process in each, started by variables
+as on a cluster; a workload that sleeps a known time, then adds up a message (``tests/truth``). Needs root. From the
+repository's root:
+
+    python -m benchmarks.truth            # three settings, half an hour; writes docs/truth.*
+    python -m benchmarks.truth --small    # the last one with few cells and launches; writes nothing
+"""
+
+from __future__ import annotations
+
+# pyright: reportMissingImports=false
+# Run from the root, which is then on the path.
+import argparse
+import csv
+import dataclasses
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.truth.blind import answer, sweep
+from tests.truth.imposed import FEW_DEVICES, FEW_SIZES, ITEMS_PER_ROUND_TRIP, SHORT_BYTES, Truth
+from tests.truth.network import unavailable
+from tests.truth.verdicts import LARGEST_ERROR, LARGEST_REGRET, Row, compare
+
+from .stamp import DOCS, stamp
+
+SETTINGS = (
+    Truth(round_trip_s=16e-3, bytes_per_s=6.25e6),
+    Truth(round_trip_s=20e-3, bytes_per_s=3.125e6),
+    Truth(round_trip_s=24e-3, bytes_per_s=6.25e6),
+)
+"""Long enough for what wakes a process up (0.2 ms a step, 1 ms a callback here) to be small beside it."""
+LAUNCHES, CALLS = 3, 2
+TIMEOUT_S = 1800
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """One setting, and what a blind sweep said of it. ``load``: of the machine when it began."""
+
+    truth: Truth
+    rows: list[Row]
+    load: float
+
+    @property
+    def name(self) -> str:
+        """For the tables."""
+        return f"{self.truth.round_trip_s * 1e3:g} ms, {self.truth.bytes_per_s / 1e6:g} MB/s"
+
+
+def measure(truth: Truth, seed: int, *, launches: int, probes: bool) -> Sweep:
+    """One blind sweep."""
+    # One round a launch, however long it takes.
+    options = ["--launches", str(launches), "--budget", "1s", "--seed", str(seed)]
+    options += ["--warmups", "0", "--calls", str(CALLS), "--queue", "0", *([] if probes else ["--no-probes"])]
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        record = Path(folder) / "truth.jsonl"
+        sweep(truth, record, options=options, timeout_s=TIMEOUT_S)
+        return Sweep(truth=truth, rows=compare(truth, answer(record)), load=load)
+
+
+def write_csv(path: Path, sweeps: Sequence[Sweep], stamped: dict[str, str]) -> None:
+    """The table, every line with the stamp."""
+    fields = [field.name for field in dataclasses.fields(Row)]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["setting", *fields, "load", *stamped])
+        writer.writeheader()
+        for one in sweeps:
+            for row in one.rows:
+                said = dataclasses.asdict(row)
+                writer.writerow({"setting": one.name, **said, "load": f"{one.load:.2f}", **stamped})
+
+
+def markdown(sweeps: Sequence[Sweep], stamped: dict[str, str]) -> str:
+    """The page ``docs/truth.md``."""
+    limits = ", ".join(f"{name} {limit:.0%}" for name, limit in LARGEST_ERROR.items())
+    lines = [
+        "# Does a blind sweep find the truth?",
+        "",
+        "Four hosts in network namespaces of one machine, joined by a switch with an imposed delay and rate; one JAX "
+        "process in each, joined through variables as on a cluster. The workload sleeps "
+        f"1/{ITEMS_PER_ROUND_TRIP} of a round trip an item, each device its share, then all add up a message (gloo): "
+        f"{SHORT_BYTES} bytes, at the smallest size {sweeps[0].truth.long:g} round trips long on the link. Who answers "
+        "(`breakeven explain`) knows the record only.",
+        "",
+        f"Made by `python -m benchmarks.truth`: {', '.join(f'{k} {v}' for k, v in stamped.items())}; "
+        f"{LAUNCHES} launches a setting.",
+        "",
+        "*alpha*: seconds a step of the ring, against the round trip; *beta*: seconds a byte, against the rate without "
+        f"the headers; *gamma*: seconds an item. Errors allowed: {limits}; regret of the best count "
+        f"{LARGEST_REGRET:.0%}; a break-even set must hold the true size. Brackets: interval or set.",
+        "",
+        "| setting | quantity | imposed | found | | error | passed |",
+        "| --- | --- | ---: | ---: | --- | ---: | --- |",
+    ]
+    lines += [
+        f"| {one.name} | {r.quantity} | {_number(r.imposed)} | {_number(r.found)} "
+        f"| [{_number(r.lower)}, {_number(r.upper)}] | {'-' if r.error is None else f'{100 * r.error:.1f} %'} "
+        f"| {'yes' if r.passed else 'no'} |"
+        for one in sweeps
+        for r in one.rows
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}" if abs(value) < 1 else f"{value:.0f}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the settings; 1 when a quantity is missed."""
+    parser = argparse.ArgumentParser(description="A blind sweep over a network whose latency and bandwidth are known.")
+    parser.add_argument("--small", action="store_true", help="one setting, few cells and launches; writes nothing")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    if reason := unavailable():
+        print(f"no laboratory here: {reason}", file=sys.stderr)
+        return 2
+    if options.small:
+        small = dataclasses.replace(SETTINGS[2], devices=FEW_DEVICES, sizes=FEW_SIZES)
+        sweeps = [measure(small, options.seed, launches=3, probes=False)]
+    else:
+        sweeps = [measure(truth, options.seed, launches=LAUNCHES, probes=True) for truth in SETTINGS]
+    stamped = stamp(options.seed)
+    print(markdown(sweeps, stamped))
+    if not options.small:
+        (DOCS / "truth.md").write_text(markdown(sweeps, stamped))
+        write_csv(DOCS / "truth.csv", sweeps, stamped)
+    return 0 if all(row.passed for one in sweeps for row in one.rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""Latency and bandwidth of collectives from their chains alone: what a launch of several processes reports.
+
+Where several processes pass a barrier before each call, none of them begins exactly when the others do, and the call of
+a whole program holds that skew, which may dwarf a step of the collective. The slope of a chain in its length k does
+not: all that a call pays once drops out. So there the slopes are fitted by themselves, one a count and payload:
+
+    slope(n, V) = alpha0 + steps(n) alpha + bytes(n, V) beta
+
+and with them the algorithm, which the skew may hide as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..model.law import Design, collectives_of
+from ..model.menu import load
+from .answer import Parameter
+from .collective_cost import fit_chain
+from .launches import LaunchTable
+from .lawfit import LawFits
+from .parameters import Launches, fit_launches, parameters
+
+NAMES = ("alpha0", "alpha", "beta")
+UNITS = ("s", "s", "s/B")
+ALGORITHMS = ("ring", "log", "linear")
+ALIKE = 1.1
+"""Misfits that differ by less do not speak against the algorithm of the reported law."""
+
+
+def with_chains(
+    table: LaunchTable, strategy: str, fits: LawFits, found: dict[str, Parameter], *, confidence: float = 0.95
+) -> dict[str, Parameter]:
+    """Replace what the chains determine by themselves, where several processes ran a launch.
+
+    Parameters
+    ----------
+    table, strategy, fits : LaunchTable, str, LawFits
+    found : dict from name to Parameter
+        As the fit of all cells has them.
+    confidence : float
+
+    Returns
+    -------
+    dict from name to Parameter
+        The same keys. ``beta`` is replaced only where the chains' own messages are long enough to tell it from 0.
+    """
+    law = fits.chosen
+    if table.plan.processes == 1 or not table.replicated or law is None or law.law.all_reduce == "free":
+        return found
+    chains = [_Chains.of(table, strategy, algorithm) for algorithm in ALGORITHMS]
+    if len(chains[0].slopes) <= len(NAMES) or np.any(chains[0].slopes <= 0):
+        return found
+    closest = min(chains, key=lambda one: one.misfit)
+    theirs = chains[ALGORITHMS.index(law.law.all_reduce)]
+    one = theirs if theirs.misfit <= ALIKE * closest.misfit else closest
+    remark = f"from the chains ({one.algorithm}), whose slopes are free of the processes' skew"
+    ours = parameters(one.design, one.fitted, replicated=True, confidence=confidence, remark=remark)
+    told = {name: ours[name] for name in NAMES if name in found and ours[name].identified}
+    if "beta" in told and told["beta"].interval is None:
+        del told["beta"]
+    return found | told
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Chains:
+    """One slope a count and payload, shape (cells, G), seconds a collective, and an algorithm fitted to them."""
+
+    algorithm: str
+    slopes: np.ndarray
+    design: Design
+
+    @classmethod
+    def of(cls, table: LaunchTable, strategy: str, algorithm: str) -> _Chains:
+        rows = list(_slopes(table, strategy, algorithm))
+        matrix = np.array([row for row, _ in rows]).reshape(-1, len(NAMES))
+        slopes = np.array([slope for _, slope in rows]).reshape(len(rows), -1)
+        causes = ("communication",) * len(NAMES)
+        return cls(
+            algorithm=algorithm, slopes=slopes, design=Design(matrix=matrix, names=NAMES, units=UNITS, causes=causes)
+        )
+
+    @cached_property
+    def fitted(self) -> Launches:
+        """Launch by launch, weighted by relative error."""
+        return fit_launches(self.design, 1 / self.slopes.mean(axis=1) ** 2, self.slopes)
+
+    @property
+    def misfit(self) -> float:
+        """Root mean square relative error of the mean over launches."""
+        mean = self.slopes.mean(axis=1)
+        return float(np.sqrt(np.mean((self.design.matrix @ self.fitted.values.mean(axis=1) / mean - 1) ** 2)))
+
+
+def _slopes(table: LaunchTable, strategy: str, algorithm: str) -> Iterator[tuple[list[float], np.ndarray]]:
+    """Coefficients of one collective, and its seconds in each launch, shape (G,), by count and payload."""
+    for n in table.devices("chain", strategy):
+        fit = fit_chain(table, strategy, n)
+        for payload, slope in zip(fit.payloads, fit.slopes, strict=True) if fit else ():
+            cell = next(c for c in table.select("chain", strategy) if (c.num_devices, c.payload_bytes) == (n, payload))
+            total = load(collectives_of(cell, table.facts.get(cell)), n, algorithm)
+            yield [1.0, total.steps / total.collectives, total.bytes / total.collectives], slope

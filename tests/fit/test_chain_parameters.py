@@ -1,0 +1,93 @@
+"""Latency and bandwidth from the slopes of chains, where several processes ran a launch."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from breakeven.fit.chain_parameters import with_chains
+from breakeven.fit.lawfit import fit_laws
+from breakeven.fit.report import answer
+from breakeven.model.cell import Cell
+from breakeven.model.program import ProgramFacts
+
+REMARK = "from the chains (ring), whose slopes are free of the processes' skew"
+ALPHA0, ALPHA, BETA, SKEW = 30e-6, 100e-6, 2e-9, 900e-6
+SIZE = 1000
+
+
+def ring_s(n, payload):
+    """One all-reduce, step by step."""
+    part = payload / n
+    return ALPHA0 + sum(ALPHA + part * BETA for _step in range(2 * (n - 1)))
+
+
+def made(
+    make_table,
+    make_all_reduce,
+    *,
+    payloads=(10**4, 4 * 10**4, 16 * 10**4),
+    processes=8,
+    devices=(1, 2, 4, 8),
+    noise=0.002,
+):
+    """A sweep whose every call pays a skew that grows with the processes that take part."""
+    chains, facts = {}, {}
+    for n in devices:
+        facts |= {
+            Cell(role=role, strategy="jit", num_devices=n, size=SIZE): ProgramFacts(
+                flops=1e6 / n, collectives=(make_all_reduce(payloads[1]),) if role == "workload" and n > 1 else ()
+            )
+            for role in ("workload", "local", "null")
+        }
+        for payload in payloads if n > 1 else ():
+            for k in (1, 4, 16):
+                cell = Cell(role="chain", strategy="jit", num_devices=n, size=SIZE, k=k, payload_bytes=payload)
+                chains[cell] = 50e-6 + (n - 1) * SKEW + k * ring_s(n, payload)
+                facts[cell] = ProgramFacts(flops=1.0, collectives=(make_all_reduce(payload, count=k),))
+    table = make_table(
+        lambda n, s: (50e-6, 0.0 if n == 1 else ring_s(n, payloads[1]) + (n - 1) * SKEW, 5e-3 / n),
+        devices=devices,
+        sizes=(SIZE,),
+        path="strong",
+        extra=chains,
+        facts=facts,
+        cell_sd=noise,
+        launch_sd=0.01,
+    )
+    return replace(table, plan=msgspec.structs.replace(table.plan, processes=processes))
+
+
+def found(table):
+    fits = fit_laws(table, "jit")
+    return with_chains(table, "jit", fits, dict(fits.parameters)), fits.parameters
+
+
+def test_skew_does_not_enter_the_latency(make_table, make_all_reduce):
+    ours, of_all_cells = found(made(make_table, make_all_reduce))
+    for name, true in (("alpha", ALPHA), ("beta", BETA)):
+        assert ours[name].estimate == pytest.approx(true, rel=0.05)
+        lower, upper = ours[name].interval
+        assert (lower, upper) == pytest.approx((true, true), rel=0.05)
+        assert REMARK in ours[name].reason
+    # What the fit of all cells makes of the skew is why this is needed.
+    assert of_all_cells["alpha"].estimate > 2 * ALPHA
+
+
+def test_short_messages_leave_the_bandwidth_to_the_other_cells(make_table, make_all_reduce):
+    ours, of_all_cells = found(made(make_table, make_all_reduce, payloads=(64, 256, 1024), noise=0.02))
+    assert ours["alpha"].estimate == pytest.approx(ALPHA, rel=0.1)
+    assert ours.get("beta") == of_all_cells.get("beta")
+
+
+def test_one_process_keeps_the_fit_of_all_cells(make_table, make_all_reduce):
+    ours, of_all_cells = found(made(make_table, make_all_reduce, processes=1))
+    assert ours == of_all_cells
+
+
+def test_too_few_slopes_determine_nothing(make_table, make_all_reduce):
+    ours, of_all_cells = found(made(make_table, make_all_reduce, devices=(1, 2)))
+    assert ours == of_all_cells
+
+
+def test_the_answer_has_them(make_table, make_all_reduce):
+    assert REMARK in answer(made(make_table, make_all_reduce)).parameters["alpha"].reason

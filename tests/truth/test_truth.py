@@ -1,0 +1,140 @@
+"""The laboratory obeys what is imposed on it and leaves nothing behind; a blind sweep over it finds the truth."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+# pyright: reportMissingImports=false
+# A test run has the root on its path.
+from tests.truth.blind import answer, sweep
+from tests.truth.imposed import FEW_DEVICES, FEW_SIZES, SIZES, Truth
+from tests.truth.network import FILES, NAMESPACES, network, unavailable
+from tests.truth.verdicts import compare
+
+REQUIRED = "BREAKEVEN_REQUIRE_TRUTH"
+TRUTH = Truth(round_trip_s=4e-3, bytes_per_s=25e6)
+
+
+@pytest.fixture(scope="module")
+def laboratory():
+    """Skip where none can be made, unless it must be."""
+    reason = unavailable()
+    if reason and os.environ.get(REQUIRED):
+        pytest.fail(f"{REQUIRED} is set, but {reason}")
+    if reason:
+        pytest.skip(reason)
+
+
+def ours():
+    return [path.name for folder in (NAMESPACES, FILES) for path in folder.glob(f"truth-{os.getpid()}-*")]
+
+
+ECHO = """
+import socket
+with socket.create_server(("", 5001)) as server:
+    print("ready", flush=True)
+    link, _ = server.accept()
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while head := link.recv(8):
+        left = int.from_bytes(head, "big")
+        while left:
+            left -= len(link.recv(min(left, 1 << 20)))
+        link.sendall(b"!")
+"""
+ASK = """
+import socket, sys, time
+link = socket.create_connection((sys.argv[1], 5001))
+link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+for size in map(int, sys.argv[2:]):
+    start = time.perf_counter()
+    link.sendall(size.to_bytes(8, "big") + b"x" * size)
+    link.recv(1)
+    print(time.perf_counter() - start)
+"""
+
+
+@pytest.mark.usefixtures("laboratory")
+def test_a_message_costs_what_is_imposed():
+    """The least of several: what other processes of the machine take comes on top, and nothing comes off."""
+    sizes = [1] * 20 + [400_000] * 8
+    with network(2, round_trip_s=10e-3, bytes_per_s=25e6) as (here, there):
+        echo = subprocess.Popen(here.command(sys.executable, "-c", ECHO), stdout=subprocess.PIPE)
+        assert echo.stdout.readline() == b"ready\n"
+        command = there.command(sys.executable, "-c", ASK, here.address, *map(str, sizes))
+        asked = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert echo.wait(10) == 0
+        echo.stdout.close()
+    times = [float(line) for line in asked.stdout.split()]
+    assert min(times[:20]) == pytest.approx(10e-3, rel=0.05)
+    assert min(times[20:]) == pytest.approx(10e-3 + 400_000 / 25e6, rel=0.05)
+
+
+@pytest.mark.usefixtures("laboratory")
+def test_networks_live_side_by_side_and_leave_nothing():
+    with network(2, round_trip_s=1e-3, bytes_per_s=1e8) as first, network(2, round_trip_s=1e-3, bytes_per_s=1e8):
+        assert len(ours()) == 8
+        named = subprocess.run(
+            first[1].command("getent", "hosts", socket.gethostname()), capture_output=True, text=True, check=True
+        )
+        assert named.stdout.split()[0] == first[1].address
+    assert ours() == []
+
+
+@pytest.mark.usefixtures("laboratory")
+def test_an_error_ends_what_runs_inside():
+    started = []
+
+    def fail_inside():
+        with network(2, round_trip_s=1e-3, bytes_per_s=1e8) as hosts:
+            started.append(subprocess.Popen(hosts[0].command("sleep", "60")))
+            while subprocess.run(["ip", "netns", "pids", hosts[0].namespace], capture_output=True).stdout == b"":
+                time.sleep(0.01)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail_inside()
+    assert started[0].wait(10) == -9
+    assert ours() == []
+
+
+@pytest.mark.usefixtures("laboratory")
+def test_what_a_killed_run_left_is_removed():
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left = f"truth-{gone.pid}-0-0"
+    subprocess.run(["ip", "netns", "add", left], check=True)
+    (FILES / left).mkdir()
+    with network(1, round_trip_s=1e-3, bytes_per_s=1e8):
+        assert not (NAMESPACES / left).exists()
+    assert not (FILES / left).exists()
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_counts_break_even_where_their_times_are_equal(n):
+    size = TRUTH.break_even_size(n)
+    assert TRUTH.latency_s(n, size) == pytest.approx(TRUTH.latency_s(1, size))
+    # Between two measured sizes, so that a sweep can see it.
+    assert SIZES[0] < size < SIZES[-2]
+
+
+def test_the_best_count_lies_inside():
+    best = [min(TRUTH.devices, key=lambda n: TRUTH.latency_s(n, size)) for size in SIZES]
+    assert best == [1, 1, 2, 2, 2, 2, 2, 4]
+    assert TRUTH.regret(4, SIZES[-1]) == 0 < TRUTH.regret(2, SIZES[-1])
+
+
+@pytest.mark.usefixtures("laboratory")
+@pytest.mark.slow
+def test_a_blind_sweep_finds_the_truth(tmp_path: Path):
+    """Few cells and launches, on a machine that runs other tests too: wider limits than those of ``docs/truth.md``."""
+    truth = Truth(round_trip_s=16e-3, bytes_per_s=6.25e6, devices=FEW_DEVICES, sizes=FEW_SIZES)
+    record = tmp_path / "truth.jsonl"
+    options = ["--launches", "3", "--calls", "2", "--warmups", "0", "--queue", "0", "--no-probes", "--budget", "1s"]
+    sweep(truth, record, options=options, timeout_s=240)
+    rows = compare(truth, answer(record), slack=3)
+    assert [row for row in rows if not row.passed] == []
