@@ -24,6 +24,7 @@ lint: $(VENV)/.test
 evidence: $(VENV)/.test
 	$(BIN)/python -m benchmarks.identical
 	$(BIN)/python -m benchmarks.next_point
+	$(BIN)/python -m benchmarks.kills
 	$(BIN)/python -m benchmarks.calibration --parts .evidence
 
 benchmarks: $(VENV)/.test

@@ -13,7 +13,23 @@ from typing import Annotated
 
 import typer
 
-from . import compare, diagnose, explain, figures, fit, inspect, measure, output, power, predict, show, study, workloads
+from . import (
+    compare,
+    diagnose,
+    explain,
+    figures,
+    fit,
+    inspect,
+    measure,
+    merge,
+    output,
+    power,
+    predict,
+    probe,
+    show,
+    study,
+    workloads,
+)
 from . import next as next_point
 
 app = typer.Typer(
@@ -33,6 +49,7 @@ for module in (
     study,
     measure,
     inspect,
+    merge,
     fit,
     explain,
     diagnose,
@@ -40,6 +57,7 @@ for module in (
     compare,
     next_point,
     power,
+    probe,
     figures,
     show,
     workloads,

@@ -21,6 +21,7 @@ def command(
     no_controls: options.NoControls = False,
     platform: options.Platform = None,
     timeout: options.Timeout = "120s",
+    processes: options.Processes = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show what the compiled programs contain, without timing them: collectives, flops, bytes.
@@ -41,8 +42,10 @@ def command(
             strategies=strategies,
             controls=not no_controls,
             probes=False,
+            sentinel=False,
             platform=platform,
             timeout=timeout,
+            processes=processes or 1,
         )
     )
     programs, failures = compiled(plan)
@@ -75,13 +78,13 @@ def compiled(plan: Plan) -> tuple[list[Program], list[Failure]]:
         If no program of the workload can be built.
     """
     from ..data.schema import Failure, Program
-    from ..measure.launch import Child
+    from ..measure.processes.group import Group
     from ..measure.protocol import Request
     from ..measure.sweep import describe_no_workload
     from ..measure.workload import MeasureError
 
-    with Child(Request(plan=plan, sweep="", launch="", only_compile=True, parent=os.getpid())) as child:
-        messages = list(child.messages())
+    with Group(Request(plan=plan, sweep="", launch="", only_compile=True, parent=os.getpid())) as group:
+        messages = list(group.messages())
     programs = [message for message in messages if isinstance(message, Program)]
     failures = [message for message in messages if isinstance(message, Failure)]
     if not any(program.cell.role == "workload" for program in programs):

@@ -10,10 +10,12 @@ import typer
 
 from . import options, output
 from .planned import Wish, plan_of
+from .ranks import Company, joined
 from .units import duration
 
 if TYPE_CHECKING:
     from ..data.schema import Plan
+    from ..measure.processes.group import Start
     from ..study.until import Goal, Outcome
 
 MostLaunches = Annotated[
@@ -49,14 +51,19 @@ def command(
     launches: MostLaunches = None,
     budget: options.Budget = None,
     calls: options.Calls = None,
-    warmups: options.Warmups = 2,
+    warmups: options.Warmups = None,
     queue: options.Queue = 4,
     no_controls: options.NoControls = False,
     no_probes: options.NoProbes = False,
+    trace: options.Trace = False,
+    no_sentinel: options.NoSentinel = False,
     platform: options.Platform = None,
     objective: options.PlanObjective = None,
     seed: options.Seed = 0,
     timeout: options.Timeout = "120s",
+    processes: options.Processes = None,
+    coordinator: options.Coordinator = None,
+    hide_hosts: options.HideHosts = False,
     until: Until = None,
     dry_run: options.DryRun = False,
     record: RecordFile = Path("sweep.jsonl"),
@@ -79,41 +86,52 @@ def command(
         from ..study.until import MOST_LAUNCHES
 
         launches, budget = launches or MOST_LAUNCHES, budget or "5m"
-    plan = plan_of(
-        Wish(
-            workload=workload,
-            devices=devices,
-            sizes=sizes,
-            sizes_per_device=sizes_per_device,
-            strategies=strategies,
-            launches=launches or 6,
-            budget=budget,
-            calls=calls,
-            warmups=warmups,
-            queue=queue,
-            controls=not no_controls,
-            probes=not no_probes,
-            platform=platform,
-            objective=objective,
-            seed=seed,
-            timeout=timeout,
+    company = Company(processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts)
+    with joined(workload, company) as ranks:
+        plan = plan_of(
+            Wish(
+                workload=workload,
+                devices=devices,
+                sizes=sizes,
+                sizes_per_device=sizes_per_device,
+                strategies=strategies,
+                launches=launches or 6,
+                budget=budget,
+                calls=calls,
+                warmups=warmups,
+                queue=queue,
+                controls=not no_controls,
+                probes=not no_probes,
+                trace=trace,
+                sentinel=not no_sentinel,
+                platform=platform,
+                objective=objective,
+                seed=seed,
+                timeout=timeout,
+                processes=ranks.processes,
+                nodes=ranks.nodes,
+                launched=ranks.launched,
+            )
         )
-    )
-    if dry_run:
-        describe_plan(plan, as_json=as_json, goal=goal)
-        return
-    if goal is not None:
-        _measure_until(plan, record, goal, as_json=as_json)
-        return
+        if dry_run:
+            describe_plan(plan, ranks.start, as_json=as_json, goal=goal)
+        elif goal is not None:
+            _measure_until(plan, record, goal, ranks.start, as_json=as_json)
+        else:
+            _measure(plan, record, ranks.start, as_json=as_json)
+
+
+def _measure(plan: Plan, record: Path, start: Start, *, as_json: bool) -> None:
     from ..measure.sweep import run
     from .progress import reporter
+    from .so_far import SoFar
 
     started = time.monotonic()
     try:
         with reporter() as report:
-            path = run(plan, record, on_progress=report)
+            path = run(plan, record, on_progress=report, on_launch=SoFar(report), start=start)
     except KeyboardInterrupt as interruption:
-        output.interrupted(str(interruption))
+        output.interrupted(interruption)
     warn_of_budget(plan, time.monotonic() - started)
     _conclude(path, plan.unit, as_json=as_json)
 
@@ -146,24 +164,25 @@ def _check_goal(goal: Goal, plan: Plan) -> None:
         output.bad_argument("--until", str(error))
 
 
-def _measure_until(plan: Plan, record: Path, goal: Goal, *, as_json: bool) -> None:
+def _measure_until(plan: Plan, record: Path, goal: Goal, start: Start, *, as_json: bool) -> None:
     """Measure until the goal is reached; exit code 1 when it is not."""
     from ..study.until import carry_out
     from .progress import reporter
+    from .so_far import SoFar
 
     _check_goal(goal, plan)
     started = time.monotonic()
     try:
         with reporter() as report:
-            path, outcome = carry_out(plan, record, goal, on_progress=report)
+            path, outcome = carry_out(plan, record, goal, on_progress=report, on_launch=SoFar(report), start=start)
     except KeyboardInterrupt as interruption:
-        output.interrupted(str(interruption))
+        output.interrupted(interruption)
     warn_of_budget(plan, time.monotonic() - started)
     _conclude(path, plan.unit, as_json=as_json, goal=goal, outcome=outcome)
     raise typer.Exit(output.DECIDED if outcome.reached else output.UNDECIDED)
 
 
-def describe_plan(plan: Plan, *, as_json: bool, goal: Goal | None = None) -> None:
+def describe_plan(plan: Plan, start: Start, *, as_json: bool, goal: Goal | None = None) -> None:
     """Print what a plan would run and what it can identify; with a goal, that it may stop before.
 
     A goal that the plan cannot reach is refused here as it is when measuring.
@@ -173,7 +192,7 @@ def describe_plan(plan: Plan, *, as_json: bool, goal: Goal | None = None) -> Non
     from ..measure.planning import describe
     from .render_plan import dry_run
 
-    description = describe(plan)
+    description = describe(plan, start)
     if as_json:
         output.emit_json(description)
     else:

@@ -57,14 +57,20 @@ Strategies = Annotated[
 Launches = Annotated[int, typer.Option(metavar="N", min=1, help="Fresh processes; below three there is no interval.")]
 Budget = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Wall time in all, start-up included: 60s, 2m, 500ms.", show_default=False),
+    typer.Option(metavar="TIME", help="Wall time in all, start-up included: 60s, 2m, 1h.", show_default=False),
 ]
 Calls = Annotated[
     int | None,
     typer.Option(metavar="N", min=1, help="Timed calls a visit. Default: as the budget allows.", show_default=False),
 ]
 Warmups = Annotated[
-    int, typer.Option(metavar="N", min=0, help="First calls of a visit, stored but left out of its median.")
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="First calls of a visit, stored but left out of its median. Default: as many as fall (trend test).",
+        show_default=False,
+    ),
 ]
 Queue = Annotated[
     int,
@@ -75,7 +81,14 @@ Queue = Annotated[
 NoControls = Annotated[
     bool, typer.Option("--no-controls", help="Leave out local and null: nothing is attributed to causes then.")
 ]
+NoSentinel = Annotated[
+    bool, typer.Option("--no-sentinel", help="Leave out the fixed program that shows whether the machine drifts.")
+]
 NoProbes = Annotated[bool, typer.Option("--no-probes", help="Leave out chains and replay of the collectives.")]
+Trace = Annotated[
+    bool,
+    typer.Option("--trace", help="One more launch, not timed: where the time goes on the devices, by JAX's profiler."),
+]
 Platform = Annotated[
     str | None,
     typer.Option(
@@ -90,7 +103,30 @@ PlanObjective = Annotated[
         show_default=False,
     ),
 ]
-Timeout = Annotated[str, typer.Option(metavar="TIME", help="Longest silence of a launch before it is ended.")]
+Timeout = Annotated[
+    str,
+    typer.Option(metavar="TIME", help="Longest silence of a launch before it is ended, and wait for other ranks."),
+]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        metavar="P",
+        min=1,
+        help="Processes of a launch on this host. Default: 1, or as many as srun or mpiexec started.",
+        show_default=False,
+    ),
+]
+Coordinator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Where rank 0 waits for the others, where the launcher does not say; a free port.",
+        show_default=False,
+    ),
+]
+HideHosts = Annotated[
+    bool, typer.Option("--hide-hosts", help="Record hashes instead of names of hosts, others in every sweep.")
+]
 Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the random order and of the resampling.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would run, how long, and what it can identify.")]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from typing import Any, NoReturn
 
 import typer
 
-DECIDED, UNDECIDED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+DECIDED, UNDECIDED, BAD_INPUT = 0, 1, 2
 
 
 def emit(text: str) -> None:
@@ -52,10 +53,10 @@ def bad_argument(option: str, message: str) -> NoReturn:
     raise typer.BadParameter(message, param_hint=option)
 
 
-def interrupted(text: str) -> NoReturn:
-    """Stop after Ctrl-C, saying what is left and how to go on."""
-    note(text or "interrupted; repeat the command to go on.")
-    raise typer.Exit(INTERRUPTED)
+def interrupted(interruption: KeyboardInterrupt) -> NoReturn:
+    """Stop after Ctrl-C or a signal like it, saying what is left and how to go on; 128 and its number, as shells do."""
+    note(str(interruption) or "interrupted; repeat the command to go on.")
+    raise typer.Exit(128 + getattr(interruption, "signal", signal.SIGINT))
 
 
 def show_warnings() -> None:

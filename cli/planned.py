@@ -26,13 +26,18 @@ class Wish:
     budget: str | None = None
     calls: int | None = None
     queue: int = 4
-    warmups: int = 2
+    warmups: int | None = None
     controls: bool = True
     probes: bool = True
+    trace: bool = False
+    sentinel: bool = True
     platform: str | None = None
     objective: str | None = None
     seed: int = 0
     timeout: str = "120s"
+    processes: int = 1
+    nodes: int = 1
+    launched: bool = False
 
 
 def plan_of(wish: Wish) -> Plan:
@@ -72,14 +77,19 @@ def plan_of(wish: Wish) -> Plan:
         queued_calls=wish.queue,
         controls=wish.controls,
         probes=wish.probes,
+        trace=wish.trace,
+        sentinel=wish.sentinel,
         objective=wish.objective,
         seed=wish.seed,
         step_timeout_s=step_timeout_s,
-        available=_available(wish.platform),
+        available=available(wish.platform),
+        processes=wish.processes,
+        nodes=wish.nodes,
+        launched=wish.launched,
     )
 
 
-def _available(platform: str | None) -> Devices:
+def available(platform: str | None) -> Devices:
     """What there is to measure on; the CPU is always there, any other platform only when JAX finds it."""
     from ..measure.devices import Devices, detect
 

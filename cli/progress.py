@@ -25,6 +25,10 @@ class Reporter(Protocol):
         """Take one report."""
         ...
 
+    def say(self, text: str) -> None:
+        """Show a line that stays."""
+        ...
+
 
 def reporter() -> Reporter:
     """A bar where someone looks at stderr, lines where it goes into a file."""
@@ -50,6 +54,10 @@ class Lines:
         if progress.launch != self._launch:
             self._launch = progress.launch
             note(f"launch {progress.launch} of {progress.launches}{_time_left(progress)}")
+
+    def say(self, text: str) -> None:
+        """Show a line."""
+        note(text)
 
 
 class Bar:
@@ -88,6 +96,10 @@ class Bar:
             left=f"{_what(progress)}{_time_left(progress)}",
             refresh=True,
         )
+
+    def say(self, text: str) -> None:
+        """Show a line above the bar."""
+        self._bar.console.print(text, highlight=False, markup=False)
 
     def _fraction(self, progress: Progress) -> float:
         """Share of the time where it is bounded, else of the launches."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..data.schema import Launch, Plan
+from ..data.surroundings import Surroundings, surroundings
 from ..model.cell import ROLES, Cell
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class RecordSummary(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[FailureSummary, ...]
     visits: int
     samples: int
+    surroundings: tuple[Surroundings, ...] = ()
+    traced: int = 0
 
 
 def summarise(record: Record) -> RecordSummary:
@@ -95,6 +98,8 @@ def summarise(record: Record) -> RecordSummary:
         failures=_failures(record.failures),
         visits=len(record.visits),
         samples=sum(len(visit.latency_ns) for visit in record.visits),
+        surroundings=surroundings(record),
+        traced=len(record.traces),
     )
 
 
@@ -114,7 +119,7 @@ def _launch(record: Record, launch: Launch, visits: pd.DataFrame) -> LaunchSumma
 def _environment(launches: tuple[Launch, ...]) -> dict[str, str | int | float | None]:
     if not launches:
         return {}
-    left_out = {"kind", "sweep", "launch", "started", "pid", "load_average"}
+    left_out = {"kind", "sweep", "launch", "started", "pid", "load_average", "machines"}
     return {name: value for name, value in msgspec.to_builtins(launches[0]).items() if name not in left_out}
 
 
@@ -140,7 +145,7 @@ def _cells(record: Record, visits: pd.DataFrame) -> tuple[CellSummary, ...]:
             launches=len(own),
             visits=counts[cell],
             samples=samples[cell],
-            median_s=medians.get(_key(cell)),
+            median_s=medians.get(table.cell_values(cell)),
             compile_s=_mean([p.compile_s for p in own if p.compile_s is not None]),
             control=next((p.control for p in own if p.control), None),
             barred=cell in barred,
@@ -155,10 +160,6 @@ def _failures(failures: tuple[Failure, ...]) -> tuple[FailureSummary, ...]:
         FailureSummary(stage=stage, error=error, message=message, cell=cell, times=count, frames=frames)
         for (stage, error, message, cell, frames), count in times.items()
     )
-
-
-def _key(cell: Cell) -> tuple[str, str, int, int, int, int]:
-    return (cell.role, cell.strategy, cell.num_devices, cell.size, cell.k or 0, cell.payload_bytes or 0)
 
 
 def _mean(values: list[float]) -> float | None:

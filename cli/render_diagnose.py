@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..fit.answer import Answer, Diagnostic
 from . import units
+from .render_surroundings import surroundings
 from .text import page, sentence, table
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def diagnosis(found: Diagnosis) -> str:
         _checks(found.diagnostics),
         _remedies(found.diagnostics),
         _residuals(found.residuals, found.law),
+        surroundings(found.surroundings),
         _rules(found.rules),
     )
 

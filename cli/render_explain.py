@@ -16,6 +16,7 @@ from .render_identifiability import between_causes
 from .render_queued import queued
 from .render_slope import slope
 from .render_tests import tests
+from .render_traced import traced
 from .text import page, pairs, sentence, table
 
 MEANINGS = {
@@ -43,6 +44,7 @@ def explain(answer: Answer) -> str:
         _communication_bound(answer),
         tests(answer),
         _collective_cost(answer),
+        traced(answer),
         _input_transfer(answer),
         breaks(answer),
         overlap(answer),
@@ -59,6 +61,9 @@ def verdict(answer: Answer) -> str:
         lines.append(sentence(answer.verdict_reason, indent=2))
     if answer.confounded_with:
         lines.append(sentence(f"cannot be told apart here: {'; '.join(answer.confounded_with)}", indent=2))
+    # That forced devices share cores stands in the heading, and among what cannot be told apart.
+    doubts = [one for one in answer.named_warnings if one.name in answer.doubts and one.name != "forced-devices"]
+    lines += [sentence(f"doubtful, {one.name}: {one.text}", indent=2) for one in doubts]
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ from ..data.schema import Plan
 from ..model.cell import Cell
 from . import units
 from .record_summary import CellSummary, FailureSummary, RecordSummary, role_counts
+from .render_surroundings import surroundings
 from .text import page, pairs, sentence, table
 
 _ENVIRONMENT = {
@@ -31,6 +32,7 @@ def show(summary: RecordSummary) -> str:
         f"plan\n{pairs(_plan(summary.plan, foreign=summary.foreign))}",
         _environment(summary),
         _launches(summary),
+        surroundings(summary.surroundings),
         _cells(summary),
         _failures(summary.failures),
     )
@@ -53,6 +55,8 @@ def _head(summary: RecordSummary) -> str:
     kind = "simulated" if summary.synthetic else "read from another tool's log" if summary.foreign else "measured"
     by = f"by breakeven {summary.version}" if summary.version else ""
     launches = f"{len(summary.launches)} launch{'es' if len(summary.launches) != 1 else ''}"
+    if summary.traced:
+        launches += f", and {summary.traced} program{'s' if summary.traced != 1 else ''} traced, not timed"
     lines = [
         f"{summary.source}: {', '.join(filter(None, (kind, summary.created, by)))}",
         f"{summary.samples:,} calls in {summary.visits:,} visits of {len(summary.cells)} cells, {launches}",
@@ -75,11 +79,15 @@ def _plan(plan: Plan, *, foreign: bool) -> list[tuple[str, str]]:
     entries += [
         ("launches", f"{plan.launches}"),
         ("budget", "none" if plan.budget_s is None else units.duration(plan.budget_s)),
-        ("warm-ups", f"{plan.warmups} a visit, stored but left out"),
+        ("warm-ups", f"{_warmups(plan)}, stored but left out"),
         ("seed", f"{plan.seed}"),
     ]
     left_out = [name for name, kept in (("controls", plan.controls), ("probes", plan.probes)) if not kept]
     return entries + ([("left out", ", ".join(left_out))] if left_out else [])
+
+
+def _warmups(plan: Plan) -> str:
+    return "by a trend test in each launch" if plan.warmups is None else f"{plan.warmups} a visit"
 
 
 def _environment(summary: RecordSummary) -> str | None:
@@ -131,7 +139,8 @@ def _cell(entry: CellSummary) -> tuple[str, ...]:
 
 
 def _probe(cell: Cell) -> str:
-    return f"k = {cell.k}, {units.byte_count(cell.payload_bytes)}"
+    pair = "" if cell.pair is None else "{} and {}, ".format(*cell.pair)
+    return f"{pair}k = {cell.k}, {units.byte_count(cell.payload_bytes)}"
 
 
 def _failures(failures: tuple[FailureSummary, ...]) -> str | None:

@@ -13,10 +13,13 @@ from .answering import fit_on_cpu
 from .measure import describe_plan, warn_of_budget
 from .planned import Wish, plan_of
 from .progress import reporter
+from .ranks import Company, joined
+from .so_far import SoFar
 
 if TYPE_CHECKING:
     from ..data.schema import Plan
     from ..fit.answer import Answer
+    from ..measure.processes.group import Start
     from ..study.loop import Study
 
 Folder = Annotated[
@@ -40,14 +43,19 @@ def command(
     launches: options.Launches = 6,
     budget: options.Budget = None,
     calls: options.Calls = None,
-    warmups: options.Warmups = 2,
+    warmups: options.Warmups = None,
     queue: options.Queue = 4,
     no_controls: options.NoControls = False,
     no_probes: options.NoProbes = False,
+    trace: options.Trace = False,
+    no_sentinel: options.NoSentinel = False,
     platform: options.Platform = None,
     objective: options.PlanObjective = None,
     seed: options.Seed = 0,
     timeout: options.Timeout = "120s",
+    processes: options.Processes = None,
+    coordinator: options.Coordinator = None,
+    hide_hosts: options.HideHosts = False,
     dry_run: options.DryRun = False,
     folder: Folder = None,
     as_json: options.AsJson = False,
@@ -62,32 +70,39 @@ def command(
     The record, the figures and the answer (answer.json) go into a folder; the verdict is printed.
     """
     folder = options.output_folder("-o", folder or Path(f"study-{_plain(workload)}"))
-    plan = plan_of(
-        Wish(
-            workload=workload,
-            devices=devices,
-            sizes=sizes,
-            sizes_per_device=sizes_per_device,
-            strategies=strategies,
-            launches=launches,
-            budget=budget,
-            calls=calls,
-            warmups=warmups,
-            queue=queue,
-            controls=not no_controls,
-            probes=not no_probes,
-            platform=platform,
-            objective=objective,
-            seed=seed,
-            timeout=timeout,
+    company = Company(processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts)
+    with joined(workload, company) as ranks:
+        plan = plan_of(
+            Wish(
+                workload=workload,
+                devices=devices,
+                sizes=sizes,
+                sizes_per_device=sizes_per_device,
+                strategies=strategies,
+                launches=launches,
+                budget=budget,
+                calls=calls,
+                warmups=warmups,
+                queue=queue,
+                controls=not no_controls,
+                probes=not no_probes,
+                trace=trace,
+                sentinel=not no_sentinel,
+                platform=platform,
+                objective=objective,
+                seed=seed,
+                timeout=timeout,
+                processes=ranks.processes,
+                nodes=ranks.nodes,
+                launched=ranks.launched,
+            )
         )
-    )
-    if dry_run:
-        describe_plan(plan, as_json=as_json)
-        return
-    if len(plan.devices) < 2:
-        output.bad_argument("--devices", "a study compares counts: give at least two.")
-    found = _carry_out(plan, folder / "sweep.jsonl")
+        if dry_run:
+            describe_plan(plan, ranks.start, as_json=as_json)
+            return
+        if len(plan.devices) < 2:
+            output.bad_argument("--devices", "a study compares counts: give at least two.")
+        found = _carry_out(plan, folder / "sweep.jsonl", ranks.start)
     files = _write(found.answer, folder)
     answer = found.answer
     if as_json:
@@ -100,16 +115,16 @@ def command(
     output.note(f"\nwritten to {folder}: {', '.join(path.name for path in (found.record, *files))}")
 
 
-def _carry_out(plan: Plan, record: Path) -> Study:
+def _carry_out(plan: Plan, record: Path, start: Start) -> Study:
     fit_on_cpu()
     from ..study.loop import carry_out
 
     started = time.monotonic()
     try:
         with reporter() as report:
-            found = carry_out(plan, record, on_progress=report)
+            found = carry_out(plan, record, on_progress=report, on_launch=SoFar(report), start=start)
     except KeyboardInterrupt as interruption:
-        output.interrupted(str(interruption))
+        output.interrupted(interruption)
     warn_of_budget(plan, time.monotonic() - started)
     return found
 

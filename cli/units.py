@@ -71,6 +71,11 @@ def byte_count(count: float | None) -> str:
     return f"{count:g} B"
 
 
+def plain(value: float) -> str:
+    """Three significant digits, for a table whose unit stands above it."""
+    return _significant(value)
+
+
 def quantity(value: float | None) -> str:
     """A count of flops or elements: ``unknown``, ``20,480``, ``2.15e+09``."""
     if value is None:

@@ -17,6 +17,7 @@ TARGETS = {
     "size_per_device": ("size_per_device",),
     "message_bytes": ("message_bytes",),
     "work": ("work",),
+    "flops": (),
     "round": ("round",),
     "replicate": ("replicate",),
     "launch": ("launch",),
@@ -30,7 +31,7 @@ TARGETS = {
 WORDS = frozenset({"strategy", "role", "collective"})
 """Targets that may be given as one word for all rows, where no column bears that name."""
 
-NUMBERS = frozenset({"devices", "latency_s", "size", "size_per_device", "message_bytes", "work"})
+NUMBERS = frozenset({"devices", "latency_s", "size", "size_per_device", "message_bytes", "work", "flops"})
 """Targets that may be one column over another."""
 
 LEAVE_OUT = "leave the row out (a # in front makes it a comment)"

@@ -37,6 +37,7 @@ class Measurement:
     replicate: str | None
     latency_ns: int
     work: float | None
+    flops: float | None
     collective: str | None
     line: int
 
@@ -130,11 +131,13 @@ def _facts(table: Table, rows: Sequence[Measurement]) -> dict[Cell, ProgramFacts
     for row in rows:
         cell, payload = row.cell, row.cell.payload_bytes
         known = facts.get(cell)
-        if known is not None and row.work is not None and known.work != row.work:
-            raise RecordError(
-                f"{table.path}, line {row.line}: work is {row.work}, but {known.work} on an earlier line for the same "
-                "devices and size; the work of one device must not differ between repeats."
-            )
+        for name in ("work", "flops"):
+            now, before = getattr(row, name), getattr(known, name, None)
+            if known is not None and now is not None and before != now:
+                raise RecordError(
+                    f"{table.path}, line {row.line}: {name} is {now}, but {before} on an earlier line for the same "
+                    "devices and size; the work of one device must not differ between repeats."
+                )
         if payload is not None:
             collective = Collective(
                 kind=kind,
@@ -145,10 +148,10 @@ def _facts(table: Table, rows: Sequence[Measurement]) -> dict[Cell, ProgramFacts
                 group_size=cell.num_devices,
             )
             facts[cell] = ProgramFacts(work=row.work, collectives=(collective,))
-        elif row.work is not None or _is_none(row.collective):
-            # Without a column of work it is the share of a device, as for programs of which nothing is said.
-            work = cell.size_per_device if row.work is None else row.work
-            facts[cell] = ProgramFacts(work=work, collectives_known=_is_none(row.collective))
+        elif row.work is not None or row.flops is not None or _is_none(row.collective):
+            # Without a column of either it is the share of a device, as for programs of which nothing is said.
+            work = cell.size_per_device if row.work is None and row.flops is None else row.work
+            facts[cell] = ProgramFacts(flops=row.flops, work=work, collectives_known=_is_none(row.collective))
     return facts
 
 

@@ -219,6 +219,7 @@ def _measurement(row: Row, table: Table, sources: Mapping[str, Source], path: st
         replicate=text("replicate"),
         latency_ns=round(latency_s * 1e9),
         work=sources["work"].number(row, table, "work") if "work" in sources else None,
+        flops=sources["flops"].number(row, table, "flops") if "flops" in sources else None,
         collective=text("collective"),
         line=row.line,
     )

@@ -13,7 +13,7 @@ from .store import Record, RecordError
 
 POOLED_ALIKE = (
     *("workload", "path", "objective", "unit", "platform", "visible_devices"),
-    *("devices", "sizes", "strategies", "controls", "probes", "warmups", "processes", "sentinel"),
+    *("devices", "sizes", "strategies", "controls", "probes", "warmups", "processes", "sentinel", "pairs", "orders"),
 )
 """Fields of the plan in which sweeps must agree to be pooled: those that change a time or the set of cells."""
 

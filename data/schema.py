@@ -30,14 +30,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     devices : counts n, ascending; sizes : ascending; strategies : the first one has the controls
     divides : whether a global size must divide by n
     visible_devices : devices that every launch sees (the largest count; it changes the times)
-    warmups : first calls of a visit, stored but left out of its median
+    warmups : first calls of a visit, stored but left out of its median; None: each launch finds by a trend test how
+        many
     calls : timed calls of a visit after the warm-ups; None: each launch chooses by its budget
-    queued_calls : calls queued before one wait, once a visit of the workload; 0: not measured
+    queued_calls : calls queued before one wait, once a visit of the workload and of null; 0: not measured
     controls, probes : whether local and null, chain and replay are measured
     step_timeout_s : watchdog: longest silence of a child before it is ended
     processes : that run one launch together, each with ``visible_devices / processes`` devices
     sentinel : whether one fixed program is visited in every round, to see the machine drift
     trace : whether one extra launch, not timed, records where the time goes on the devices
+    pairs : no workload is measured, but messages of ``sizes`` bytes between every two of the devices
+    orders : no workload is measured, but all-reduces of ``sizes`` bytes over devices in these orders, each a strategy
     """
 
     workload: str
@@ -53,7 +56,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     launches: int = 6
     budget_s: float | None = None
     rounds: int | None = None
-    warmups: int = 2
+    warmups: int | None = 2
     calls: int | None = None
     queued_calls: int = 4
     controls: bool = True
@@ -63,6 +66,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     processes: int = 1
     sentinel: bool = False
     trace: bool = False
+    pairs: bool = False
+    orders: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def leading_role(self) -> str:
+        """Role of the cells without which a launch is worth nothing."""
+        return "pair" if self.pairs else "chain" if self.orders else "workload"
 
     def global_size(self, num_devices: int, size: int) -> int:
         """The S handed to ``build`` for an entry of ``sizes``: n s on the weak path, s itself on the strong."""
@@ -121,6 +131,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="l
     processes, nodes, devices_per_process, devices_per_node : how the visible devices are spread
     barrier : what the processes wait at before each call; None: one process
     machines : one entry a process, in the order of ranks
+    traced : it measured nothing, but traced programs on their devices
     """
 
     sweep: str
@@ -144,10 +155,15 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="l
     devices_per_node: int | None = None
     barrier: str | None = None
     machines: tuple[Machine, ...] = ()
+    traced: bool = False
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="program", omit_defaults=True):
-    """One program of a launch. ``control``: where a control came from (``hand-written``, ``user``, ``automatic``)."""
+    """One program of a launch.
+
+    control : where a control came from (``hand-written``, ``user``, ``automatic``)
+    moved_bytes : that each call moves to the devices first, as far as can be seen; None: nothing
+    """
 
     sweep: str
     launch: str
@@ -156,6 +172,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     compile_s: float | None = None
     facts: ProgramFacts | None = None
     control: str | None = None
+    moved_bytes: int | None = None
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="visit", omit_defaults=True):
@@ -183,10 +200,11 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="vi
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="failure", omit_defaults=True):
-    """What went wrong: at which ``stage`` (``build``, ``compile``, ``control``, ``visit``, ``launch``), for which cell.
+    """What went wrong, and for which cell.
 
-    ``control`` is a refused local control, with the reason; it costs no launch. ``rank``: the process it happened
-    in, where there are several.
+    ``stage``: ``build``, ``compile``, ``visit`` or ``launch``; ``control``: a refused local control, with the reason;
+    ``trace``: what could not be traced. The last two cost no launch. ``rank``: the process it happened in, where there
+    are several.
     """
 
     sweep: str
@@ -227,14 +245,16 @@ class Closing(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="
 
 
 class TracedOp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One collective of a program on one device: durations of a call in nanoseconds.
+    """One collective of a program on one device: nanoseconds in each traced call, over all its executions there.
 
-    ``wait_ns``: how long it waited for the last device to arrive; ``duration_ns`` includes that.
+    ``executions``: in one call; None: not the same in each. ``wait_ns``: how long it waited for the last device to
+    arrive, empty where that cannot be told; ``duration_ns`` includes it.
     """
 
     name: str
     kind: str
     device: int
+    executions: int | None = None
     duration_ns: tuple[int, ...]
     wait_ns: tuple[int, ...] = ()
 
@@ -245,16 +265,23 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="tr
     Attributes
     ----------
     calls : traced calls
-    busy_ns : per device, median over the calls of the time in which it executed anything
+    devices : those that the trace shows
+    busy_ns : of each of them, median over the calls of the time in which it executed anything, waiting included
     ops : the collectives, by device
+    latency_ns : of the traced calls; untraced_latency_ns : of as many calls just before, without the profiler
+    remark : what the trace does not tell, and why
     """
 
     sweep: str
     launch: str
     cell: Cell
     calls: int
+    devices: tuple[int, ...] = ()
     busy_ns: tuple[int, ...] = ()
     ops: tuple[TracedOp, ...] = ()
+    latency_ns: tuple[int, ...] = ()
+    untraced_latency_ns: tuple[int, ...] = ()
+    remark: str | None = None
 
 
 Line = Sweep | Launch | Program | Visit | Failure | Closing | Trace

@@ -40,7 +40,7 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """All lines of one record, by kind, in file order."""
+    """All lines of one record, by kind, in file order. ``tracing``: launches that measured nothing but traced."""
 
     sweeps: tuple[Sweep, ...]
     launches: tuple[Launch, ...] = ()
@@ -49,6 +49,7 @@ class Record:
     failures: tuple[Failure, ...] = ()
     closings: tuple[Closing, ...] = ()
     traces: tuple[Trace, ...] = ()
+    tracing: tuple[Launch, ...] = ()
     source: str = "<memory>"
 
     @classmethod
@@ -99,12 +100,13 @@ class Record:
         unique_sweeps = {line.sweep: line for line in reversed(kinds[Sweep])}
         return cls(
             sweeps=tuple(reversed(unique_sweeps.values())),
-            launches=tuple(kinds[Launch]),
+            launches=tuple(line for line in kinds[Launch] if not line.traced),
             programs=tuple(kinds[Program]),
             visits=tuple(kinds[Visit]),
             failures=tuple(kinds[Failure]),
             closings=tuple(kinds[Closing]),
             traces=tuple(kinds[Trace]),
+            tracing=tuple(line for line in kinds[Launch] if line.traced),
             source=source,
         )
 
@@ -122,10 +124,15 @@ def read(path: str | os.PathLike[str]) -> Record:
     RecordError
         If the file is missing, empty, no record, of a newer schema, or has a bad line (named) before its end.
     """
+    return Record.from_lines(read_lines(path), source=str(path))
+
+
+def read_lines(path: str | os.PathLike[str]) -> list[Line]:
+    """Lines of a record in file order, without looking whether they belong together; raises as ``read`` does."""
     path = Path(path)
     if path.is_char_device() or path.is_block_device():
         raise RecordError(f"{path}: a device, not a file.")
-    with _errors_named(path):
+    with errors_named(path):
         content = path.read_bytes()
     if not content.strip():
         raise RecordError(f"{path}: empty; nothing was measured into it.")
@@ -141,8 +148,8 @@ def read(path: str | os.PathLike[str]) -> Record:
         except (msgspec.DecodeError, UnicodeDecodeError):
             if not decoded:
                 raise RecordError(f"{path}: not a breakeven record (line 1 is no JSON record line).") from None
-            warnings.warn(f"{path}: the last line was cut while being written; it is skipped.", stacklevel=2)
-    return Record.from_lines(decoded, source=str(path))
+            warnings.warn(f"{path}: the last line was cut while being written; it is skipped.", stacklevel=3)
+    return decoded
 
 
 def _decode(decoder: msgspec.json.Decoder, line: bytes, path: Path, number: int) -> Line:
@@ -172,7 +179,7 @@ def _check_version(line: bytes, path: Path, number: int) -> None:
 
 
 @contextlib.contextmanager
-def _errors_named(path: Path, doing: str = "") -> Iterator[None]:
+def errors_named(path: Path, doing: str = "") -> Iterator[None]:
     """What the system refuses is the user's to mend: the file and the reason, no traceback."""
     try:
         yield
@@ -180,17 +187,36 @@ def _errors_named(path: Path, doing: str = "") -> Iterator[None]:
         raise RecordError(f"{path}: {doing}{error.strerror}.") from error
 
 
+def check_regular(path: Path) -> None:
+    """Raise RecordError where something stands that is no file, a device for instance."""
+    if path.exists() and not path.is_file():
+        raise RecordError(f"{path}: not a regular file; a record must be one. Give another with -o.")
+
+
 class Writer:
     """Appends lines to a record; each line is whole, and ``sync`` makes all so far survive a crash.
 
     The file is created at the first line, not before. A cut last line left by a killed writer is ended first
-    when it decodes, and taken off when it does not (it was never readable).
+    when it decodes, and taken off when it does not (it was never readable). There must be no other writer of the
+    file (``lock.Lock``).
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._descriptor: int | None = None
         self._encoder = msgspec.json.Encoder()
+
+    def reopen(self) -> None:
+        """Open a file that exists already, so that one that cannot be written is told now.
+
+        Raises
+        ------
+        RecordError
+            If it cannot be written.
+        """
+        with errors_named(self.path, "cannot be written: "):
+            if self._descriptor is None and self.path.exists():
+                self._descriptor = self._open()
 
     def write(self, line: Line) -> None:
         """Append one line, whole.
@@ -200,25 +226,25 @@ class Writer:
         RecordError
             If the file cannot be written, for instance on a full disk; the lines before stay.
         """
-        with _errors_named(self.path, "cannot be written: "):
+        with errors_named(self.path, "cannot be written: "):
             if self._descriptor is None:
                 self._descriptor = self._open()
-            data = self._encoder.encode(line) + b"\n"
-            while data:
-                data = data[os.write(self._descriptor, data) :]
+            self._append(self._descriptor, self._encoder.encode(line) + b"\n")
 
     def sync(self) -> None:
         """Force what was written to the disk (end of a round)."""
         if self._descriptor is not None:
-            with _errors_named(self.path, "cannot be written: "):
+            with errors_named(self.path, "cannot be written: "):
                 os.fsync(self._descriptor)
 
     def close(self) -> None:
         """Sync and close; writing again would reopen."""
         if self._descriptor is not None:
-            self.sync()
-            os.close(self._descriptor)
-            self._descriptor = None
+            try:
+                self.sync()
+            finally:
+                os.close(self._descriptor)
+                self._descriptor = None
 
     def __enter__(self) -> Self:
         return self
@@ -229,12 +255,25 @@ class Writer:
         self.close()
 
     def _open(self) -> int:
-        if self.path.exists() and not self.path.is_file():
-            raise RecordError(f"{self.path}: not a regular file; a record must be one. Give another with -o.")
+        check_regular(self.path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         self._end_open_line(descriptor)
         return descriptor
+
+    def _append(self, descriptor: int, data: bytes) -> None:
+        """All of a line, or nothing: a full disk may take part of it."""
+        start = os.lseek(descriptor, 0, os.SEEK_END)
+        try:
+            while data:
+                data = data[os.write(descriptor, data) :]
+        except OSError:
+            os.ftruncate(descriptor, start)
+            if start == 0:
+                os.close(descriptor)
+                self._descriptor = None
+                self.path.unlink()
+            raise
 
     def _end_open_line(self, descriptor: int) -> None:
         content = self.path.read_bytes()

@@ -9,7 +9,7 @@ from ..model.cell import Cell
 from .rounds import timed_visits
 from .store import Record
 
-CELL_COLUMNS = ("role", "strategy", "num_devices", "size", "k", "payload_bytes")
+CELL_COLUMNS = ("role", "strategy", "num_devices", "size", "k", "payload_bytes", "pair")
 
 
 def visits(record: Record) -> pd.DataFrame:
@@ -18,12 +18,12 @@ def visits(record: Record) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns ``sweep, launch, round, position, time, role, strategy, num_devices, size, k, payload_bytes,
+        Columns ``sweep, launch, round, position, time, role, strategy, num_devices, size, k, payload_bytes, pair,
         latency_s, dispatch_s, queued_s, num_calls, complete``, the last five as in ``rounds.TimedVisit``;
-        ``k`` and ``payload_bytes`` are 0 where they do not apply.
+        ``k`` and ``payload_bytes`` are 0 where they do not apply, ``pair`` is ``0-1`` or empty.
     """
     rows = [
-        (v.sweep, v.launch, v.round, v.position, v.time, *_cell_values(cell), *summary)
+        (v.sweep, v.launch, v.round, v.position, v.time, *cell_values(cell), *summary)
         for v, cell, *summary in timed_visits(record)
     ]
     columns = [
@@ -35,7 +35,7 @@ def visits(record: Record) -> pd.DataFrame:
 
 
 def samples(record: Record) -> pd.DataFrame:
-    """One row a call: the columns of ``visits`` up to ``payload_bytes``, then call, warmup, latency_s, dispatch_s."""
+    """One row a call: the columns of ``visits`` up to ``pair``, then call, warmup, latency_s, dispatch_s."""
     cells = {(p.sweep, p.launch, p.program): p.cell for p in record.programs}
     repeats = [len(visit.latency_ns) for visit in record.visits]
     by_visit = pd.DataFrame(
@@ -46,7 +46,7 @@ def samples(record: Record) -> pd.DataFrame:
                 v.round,
                 v.position,
                 v.time,
-                *_cell_values(cells[v.sweep, v.launch, v.program]),
+                *cell_values(cells[v.sweep, v.launch, v.program]),
                 v.warmups,
             )
             for v in record.visits
@@ -62,5 +62,7 @@ def samples(record: Record) -> pd.DataFrame:
     return table
 
 
-def _cell_values(cell: Cell) -> tuple[str, str, int, int, int, int]:
-    return (cell.role, cell.strategy, cell.num_devices, cell.size, cell.k or 0, cell.payload_bytes or 0)
+def cell_values(cell: Cell) -> tuple[str, str, int, int, int, int, str]:
+    """A cell in the order of ``CELL_COLUMNS``."""
+    pair = "" if cell.pair is None else "{}-{}".format(*cell.pair)
+    return (cell.role, cell.strategy, cell.num_devices, cell.size, cell.k or 0, cell.payload_bytes or 0, pair)

@@ -59,16 +59,20 @@ def save_all(
     _check_alike(answers)
     width, _ = style.figure_size(venue)
     folder = Path(folder)
+    written = save_drawings(list(_drawings(answers, narrow=style.is_narrow(width))), folder, venue=venue)
+    return written + _write_tables(answers, folder)
+
+
+def save_drawings(drawings: Sequence[Drawing], folder: Path, *, venue: str | None = None) -> list[Path]:
+    """Write figures as PDF and PNG, and ``captions.md``; the folder is made when missing."""
+    width, _ = style.figure_size(venue)
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    drawings = list(_drawings(answers, narrow=style.is_narrow(width)))
     with style.context(width):
         for drawing in drawings:
             if drawing.draw is not None:
                 written += _save(drawing, folder, venue)
-    written.append(_write_captions(drawings, folder))
-    written += _write_tables(answers, folder)
-    return written
+    return [*written, _write_captions(drawings, folder)]
 
 
 def _check_alike(answers: Sequence[Answer]) -> None:

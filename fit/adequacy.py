@@ -10,7 +10,7 @@ import numpy as np
 
 from ..model.cell import Cell
 from ..model.decomposition import NotPredictable, at
-from ..model.law import Design, Law
+from ..model.law import ONE_PROCESS, Design, Law, Spread
 from ..model.program import ProgramFacts
 from ..model.rank import TOLERANCE
 from .intervals import holm, p_above
@@ -140,6 +140,7 @@ def law_errors(
     mean_s: np.ndarray,
     facts: Mapping[Cell, ProgramFacts | None],
     cores: int | None,
+    spread: Spread = ONE_PROCESS,
     *,
     noise: float = 0.0,
 ) -> Errors:
@@ -154,7 +155,7 @@ def law_errors(
     """
     by_kind: dict[str, dict[int, float]] = {}
     for one, fitted in zip(held_out, without, strict=True):
-        predicted = predict(law, design, fitted, one, cells, facts, cores)
+        predicted = predict(law, design, fitted, one, cells, facts, cores, spread)
         if predicted is not None:
             by_kind.setdefault(one.kind, {}).update(_log_errors(predicted, mean_s))
     seen = _log_errors(dict(enumerate(design.matrix @ values)), mean_s)
@@ -275,6 +276,7 @@ def predict(
     cells: Sequence[Cell],
     facts: Mapping[Cell, ProgramFacts | None],
     cores: int | None,
+    spread: Spread = ONE_PROCESS,
 ) -> dict[int, np.ndarray] | None:
     """Predicted times of the judged cells, each of shape (...), seconds.
 
@@ -300,7 +302,7 @@ def predict(
             predicted[i] = values @ row
             continue
         try:
-            parts = at(law, names, values[..., present], cells[i], facts.get(cells[i]), cores=cores)
+            parts = at(law, names, values[..., present], cells[i], facts.get(cells[i]), cores=cores, spread=spread)
         except NotPredictable:
             return None
         predicted[i] = np.sum(list(parts.values()), axis=0)

@@ -438,6 +438,53 @@ class ScalingNumbers(msgspec.Struct, frozen=True, kw_only=True):
     isoefficiency: Estimate
 
 
+class Traced(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the time of one call goes on the devices, seconds, by a profiler in one launch: nothing was replicated.
+
+    Medians over the traced calls of means over the devices, except ``longest_s``: of the device with the most.
+
+    Attributes
+    ----------
+    collective_s : all collectives, waiting for the last device included
+    quartiles_within_launch_s : of that over the calls of this launch; says nothing about other launches
+    waiting_s, exchange_s : its two parts; None where they cannot be told apart
+    busy_share : of the traced call's time, in which a device executed anything, waiting included
+    slowdown : of the traced calls against those just before (0.29: 29 % longer)
+    law_free_s : workload - local, over the launches that measured
+    factor : by which that lies outside exchange_s..collective_s; 1 inside
+    agree : same order; None where there is nothing to compare
+    """
+
+    num_devices: int
+    size: int
+    calls: int
+    collective_s: float | None
+    quartiles_within_launch_s: tuple[float, float] | None
+    longest_s: float | None
+    waiting_s: float | None
+    exchange_s: float | None
+    busy_share: float | None
+    slowdown: float | None
+    law_free_s: Estimate
+    factor: float | None
+    agree: Literal["yes", "no", "undecided"] | None
+    reason: str
+
+
+class NamedWarning(msgspec.Struct, frozen=True, kw_only=True):
+    """Something around the measurement that makes it mean less than it seems to; ``text`` is among the warnings too.
+
+    ``name``: ``forced-devices``, ``few-cores``, ``throttled``, ``other-load``, ``coarse-clock``, ``drift``,
+    ``frequency``, ``clock-jump``, ``suspended`` or ``unlike-machines``; of programs and times that are not
+    what they are taken for ``impossible-rate``, ``not-waited-for``, ``unlike-control``, ``padding``,
+    ``unlike-strategies`` or ``inputs-moved``. ``doubts_verdict``: it can change the verdict.
+    """
+
+    name: str
+    text: str
+    doubts_verdict: bool = False
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Everything the data say about one strategy of one workload."""
 
@@ -494,3 +541,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     scaling_numbers: ScalingNumbers | None = None
     parameters_of: str | None = None
     queued: QueuedLaw | None = None
+    traced: tuple[Traced, ...] = ()
+    named_warnings: tuple[NamedWarning, ...] = ()
+    doubts: tuple[str, ...] = ()

@@ -110,7 +110,7 @@ class _Route:
                 for one in self.facts.collectives
             ),
         )
-        row = terms(self.law.law, cell, facts, cores=self.law.table.cores)
+        row = terms(self.law.law, cell, facts, cores=self.law.table.cores, spread=self.law.table.spread)
         names = self.law.design.names
         if any(value and "[" in name and name not in names for name, value in row.items()):
             return None

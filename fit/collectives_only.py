@@ -99,7 +99,7 @@ def collectives_only(
             table, strategy, fits, max_devices=max_devices, confidence=confidence, margin=margin
         ),
         curves=collective_curves(table, strategy, confidence),
-        warnings=(*_warnings(table, strategy, fits), *break_warnings(borders)),
+        warnings=(*table.impossible, *_warnings(table, strategy, fits), *break_warnings(borders)),
         breaks=borders,
         breaks_not_sought=why_not_sought(table, strategy),
         unidentified=unidentified(table, strategy, fits),

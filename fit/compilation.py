@@ -1,17 +1,30 @@
-"""JAX's persistent compilation cache, in a private folder of the user."""
+"""JAX's persistent compilation cache, in a private folder of the user; in batch jobs only where one is named."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
+OWN = "BREAKEVEN_CACHE"
+"""The folder itself; empty: keep nothing."""
+_BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "KUBERNETES_SERVICE_HOST")
+"""Where one is set, the home folder is shared, small or not the user's."""
 
-def cache_folder() -> Path:
-    """``$XDG_CACHE_HOME/breakeven``, by default ``~/.cache/breakeven``."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
+
+def cache_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """``$BREAKEVEN_CACHE``, else ``$XDG_CACHE_HOME/breakeven``, else ``~/.cache/breakeven``; None: none is wanted.
+
+    In a batch job nothing is kept below the home folder unless a variable says so.
+    """
+    if OWN in environment:
+        return Path(environment[OWN]) if os.path.isabs(environment[OWN]) else None
+    base = environment.get("XDG_CACHE_HOME", "")
     # The specification: a relative path is to be ignored.
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "breakeven"
+    if os.path.isabs(base):
+        return Path(base) / "breakeven"
+    return None if any(name in environment for name in _BATCH_JOBS) else Path.home() / ".cache" / "breakeven"
 
 
 def enable_cache() -> Path | None:
@@ -23,11 +36,11 @@ def enable_cache() -> Path | None:
     Returns
     -------
     Path or None
-        The folder; None where there is no folder that only this user can write to: cached programs are executed, so
-        nobody else may put any there.
+        The folder; None where none is wanted, and where there is none that only this user can write to: cached
+        programs are executed, so nobody else may put any there.
     """
     folder = cache_folder()
-    if not _is_private(folder):
+    if folder is None or not _is_private(folder):
         return None
     import jax
 

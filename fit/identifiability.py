@@ -111,7 +111,7 @@ def _columns(
     law: Law, cells: Sequence[Cell], facts: Mapping[Cell, ProgramFacts], table: LaunchTable, fits: LawFits
 ) -> Design:
     """Columns of the law; those that the fit left out on purpose (dispatch of a device-side benchmark) stay out."""
-    columns = design(law, cells, facts, cores=table.cores)
+    columns = design(law, cells, facts, cores=table.cores, spread=table.spread)
     if any(cell.role == "workload" for cell in cells):
         return columns
     fitted = next((one.design for one in fits.laws if one.name == fits.parameters_of), columns)
@@ -180,7 +180,7 @@ def _rows(
     both, known = [*cells, *added], {**facts, **run.facts}
     if not added or undefined(law, both, known, cores=table.cores):
         return None
-    full = design(law, both, known, cores=table.cores)
+    full = design(law, both, known, cores=table.cores, spread=table.spread)
     rows = full.matrix[len(cells) :] / np.array([run.time_s[cell] for cell in added])[:, None]
     old = [full.names.index(name) for name in columns.names]
     # A column that only the added cells have is one more unknown for them to pay.

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import NamedTuple
 
 import numpy as np
 
+from ..data.machines import described, devices_differ
 from ..data.rounds import TimedVisit, barred, select_sweeps, timed_visits
-from ..data.schema import Failure, Plan
+from ..data.schema import Closing, Failure, Launch, Plan, Trace
 from ..data.store import Record, RecordError
 from ..model.cell import Cell
+from ..model.law import ONE_PROCESS, Spread
 from ..model.program import ProgramFacts
+from .impossible import leave_out_impossible
 from .intervals import MIN_LAUNCHES
 
 
@@ -38,8 +42,13 @@ class LaunchTable:
     queued_s : shape (C, G), seconds per call when calls are queued; NaN where not measured
     visible_devices, cores : of the processes that measured; None where not said
     refused : reason why there is no local control, or None
-    failures : lines of the record
+    failures, traces : lines of the record
     excluded_launches : launches without one complete round
+    launches, closings : the record's lines of the G launches, and of those among them that said how they ended
+    sentinel_s : per launch: when the sentinel was visited and its time, seconds, shape (2, rounds); empty where the
+        plan has none. It is no cell: it answers how steady the machine was, not what the workload costs.
+    impossible : what was left out because no device computes so fast, in words, one a cell
+    moved_bytes : that each call of a cell moves to the devices first
     """
 
     plan: Plan
@@ -55,7 +64,13 @@ class LaunchTable:
     platform: str | None = None
     refused: str | None = None
     failures: tuple[Failure, ...] = ()
+    traces: tuple[Trace, ...] = ()
     excluded_launches: int = 0
+    launches: tuple[Launch, ...] = ()
+    closings: tuple[Closing, ...] = ()
+    sentinel_s: tuple[np.ndarray, ...] = ()
+    impossible: tuple[str, ...] = ()
+    moved_bytes: Mapping[Cell, int] = field(default_factory=dict)
     synthetic: bool = False
     foreign: bool = False
     source: str = "<memory>"
@@ -70,6 +85,14 @@ class LaunchTable:
         """Strategies of the workload, in the plan's order."""
         present = {cell.strategy for cell in self.cells if cell.role == "workload"}
         return tuple(s for s in self.plan.strategies if s in present) or tuple(sorted(present))
+
+    @property
+    def spread(self) -> Spread:
+        """Devices that one process feeds, and that share one host."""
+        if self.visible_devices is None or self.plan.processes == 1:
+            return ONE_PROCESS
+        nodes = max((launch.nodes for launch in self.launches), default=1)
+        return Spread(per_process=self.visible_devices // self.plan.processes, per_node=self.visible_devices // nodes)
 
     def row(self, cell: Cell) -> np.ndarray | None:
         """Times of one cell, shape (G,), seconds; None where it was not measured."""
@@ -115,6 +138,9 @@ class LaunchTable:
             latency_s=self.latency_s[:, launches],
             rounds_s=tuple(self.rounds_s[i] for i in launches) if self.rounds_s else (),
             queued_s=None if self.queued_s is None else self.queued_s[:, launches],
+            launches=tuple(self.launches[i] for i in launches) if self.launches else (),
+            closings=_of(self.closings, [self.launches[i] for i in launches] if self.launches else ()),
+            sentinel_s=tuple(self.sentinel_s[i] for i in launches) if self.sentinel_s else (),
         )
 
     def __post_init__(self) -> None:
@@ -123,15 +149,23 @@ class LaunchTable:
     _index: dict[Cell, int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
 
-def from_record(record: Record) -> LaunchTable:
+def from_record(record: Record, *, links: bool = False) -> LaunchTable:
     """Summarise a record.
+
+    Parameters
+    ----------
+    record : Record
+    links : whether it is to hold links between devices, and no workload
 
     Raises
     ------
     RecordError
-        If sweeps that differ are in one file, if nothing was measured, or if a time is not positive.
+        If sweeps that differ or launches on different kinds of device are in one file, if it is of the other kind, if
+        nothing was measured, if a time is not positive, or if every time of a cell implies more than its device can do.
     """
     sweep = select_sweeps(record)
+    if links != (sweep.plan.leading_role != "workload"):
+        raise RecordError(f"{record.source}: {_NO_LINKS if links else _ONLY_LINKS.format(record.source)}")
     visits = timed_visits(record)
     # One impossible call is enough: the clock went wrong, and a median would hide it.
     bad = [v for v in visits if not min(v.visit.latency_ns[v.visit.warmups :]) > 0]
@@ -140,9 +174,10 @@ def from_record(record: Record) -> LaunchTable:
             f"{record.source}: {len(bad)} of {len(visits)} visits hold times that are zero or negative (first: "
             f"{bad[0].cell}); a latency must be positive."
         )
-    complete = [v for v in visits if v.complete]
+    visits, impossible = leave_out_impossible(record, visits)
+    complete = [v for v in visits if v.complete and v.cell.role != "sentinel"]
     if not complete:
-        raise RecordError(f"{record.source}: {_why_nothing(record)}.")
+        raise RecordError(f"{record.source}: {impossible[0] if impossible else _why_nothing(record)}.")
     cells = tuple(sorted({v.cell for v in complete}, key=lambda cell: cell.sort_key))
     whole = _whole_launches(complete, len(cells)) if sweep.foreign else set()
     named = len({v.visit.launch for v in complete})
@@ -150,6 +185,8 @@ def from_record(record: Record) -> LaunchTable:
     if sweep.foreign and replicated:
         complete = [v for v in complete if v.visit.launch in whole]
     blocks = _blocks(complete, cells, replicated)
+    launches = _lines(record, complete) if replicated else ()
+    _check_one_kind(launches, record.source)
     queued = np.column_stack([_mean(block.queued_s) for block in blocks])
     first_launch = record.launches[0] if record.launches else None
     return LaunchTable(
@@ -166,11 +203,54 @@ def from_record(record: Record) -> LaunchTable:
         platform=first_launch.platform if first_launch else None,
         refused=next((f.message for f in record.failures if f.stage == "control"), None),
         failures=record.failures,
+        traces=record.traces,
         excluded_launches=(named if sweep.foreign else len(record.launches)) - len(blocks) if replicated else 0,
+        launches=launches,
+        closings=_of(record.closings, launches),
+        sentinel_s=_sentinel(visits, launches),
+        impossible=impossible,
+        moved_bytes={p.cell: p.moved_bytes for p in record.programs if p.moved_bytes},
         synthetic=any(s.synthetic for s in record.sweeps),
         foreign=sweep.foreign,
         source=record.source,
     )
+
+
+def _lines(record: Record, complete: Sequence[TimedVisit]) -> tuple[Launch, ...]:
+    """Launches that count, in the order of their blocks."""
+    lines = {(line.sweep, line.launch): line for line in record.launches}
+    return tuple(lines[key] for key in dict.fromkeys((v.visit.sweep, v.visit.launch) for v in complete))
+
+
+def _of(closings: Sequence[Closing], launches: Sequence[Launch]) -> tuple[Closing, ...]:
+    """Those of these launches, in their order."""
+    known = {(line.sweep, line.launch): line for line in closings}
+    return tuple(known[key] for line in launches if (key := (line.sweep, line.launch)) in known)
+
+
+def _sentinel(visits: Sequence[TimedVisit], launches: Sequence[Launch]) -> tuple[np.ndarray, ...]:
+    """When the sentinel was visited and its time, launch by launch, shape (2, rounds); nothing without a sentinel."""
+    watched = [v for v in visits if v.complete and v.cell.role == "sentinel"]
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {(line.sweep, line.launch): [] for line in launches}
+    for v in watched:
+        found[v.visit.sweep, v.visit.launch].append((v.visit.time, v.latency_s))
+    return tuple(np.array(one).reshape(-1, 2).T for one in found.values()) if watched else ()
+
+
+def _check_one_kind(launches: Sequence[Launch], source: str) -> None:
+    """Raise RecordError where launches ran on different kinds of device: a mean of their times is nobody's time."""
+    others = [(line, found) for line in launches if (found := devices_differ(launches[0], line))]
+    if others:
+        left_out = " ".join("-e " + quote(f'"launch":"{line.launch[:8]}') for line, _ in others)
+        raise RecordError(
+            f"{source}: {len(others)} of {len(launches)} launches ran on another kind of device than the first: "
+            f"{described(others[0][1])}. They are never pooled; take them out with: "
+            f"grep -v {left_out} {source} > one-kind.jsonl"
+        )
+
+
+_ONLY_LINKS = "a record of links between devices, without a workload; use: breakeven probe {}"
+_NO_LINKS = "holds no links between devices; measure them with: breakeven probe --pairs -o links.jsonl"
 
 
 def _why_nothing(record: Record) -> str:

@@ -93,7 +93,7 @@ class FittedLaw:
         cell = Cell(role="workload", strategy=self.strategy, num_devices=num_devices, size=size)
         known = facts_at(self.table.facts, cell)
         try:
-            row = terms(self.law, cell, known.facts, cores=self.table.cores)
+            row = terms(self.law, cell, known.facts, cores=self.table.cores, spread=self.table.spread)
         except ValueError:
             return False
         names = self.design.names
@@ -112,7 +112,15 @@ class FittedLaw:
         if known.reason is not None:
             return None
         try:
-            return at(self.law, self.design.names, self.values, cell, known.facts, cores=self.table.cores)
+            return at(
+                self.law,
+                self.design.names,
+                self.values,
+                cell,
+                known.facts,
+                cores=self.table.cores,
+                spread=self.table.spread,
+            )
         except NotPredictable:
             return None
 
@@ -244,6 +252,7 @@ def _fit(
             mean_s,
             sample.facts,
             sample.table.cores,
+            sample.table.spread,
             noise=launch_noise(columns.matrix @ fitted[1:last].T, sample.latency_s),
         )
         laws[law.name] = FittedLaw(
@@ -283,7 +292,16 @@ def refit_without(
     ).reshape(len(designs), len(held_out), len(launches_s), -1)
     return {
         law.name: tuple(
-            predict(law, columns, v[:, : len(columns.names)], one, sample.cells, sample.facts, sample.table.cores)
+            predict(
+                law,
+                columns,
+                v[:, : len(columns.names)],
+                one,
+                sample.cells,
+                sample.facts,
+                sample.table.cores,
+                sample.table.spread,
+            )
             for one, v in zip(held_out, fitted, strict=True)
         )
         for (law, columns), fitted in zip(designs.items(), values, strict=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from .comparison import Comparison, Route, alone, ratio
+from .crowding import crowd
 from .launches import LaunchTable
 from .segment_trend import SegmentTrend
 
@@ -30,9 +31,8 @@ Kind = Literal["measured", "interpolated", "extrapolated", "refused"]
 
 def shares_cores(table: LaunchTable) -> bool:
     """Whether forced host devices outnumber the cores: then nothing is said of counts that were not measured."""
-    if table.platform != "cpu" or table.visible_devices is None or table.cores is None:
-        return False
-    return table.visible_devices > table.cores
+    shared = None if table.visible_devices is None else crowd(table, table.visible_devices)
+    return shared is not None and shared.devices > shared.cores
 
 
 class _Latency(NamedTuple):

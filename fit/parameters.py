@@ -9,7 +9,7 @@ import numpy as np
 
 from ..model.law import Design
 from ..model.rank import TOLERANCE, Identifiability, identify
-from .answer import Parameter
+from .answer import Estimate, Parameter
 from .intervals import residual_estimate, t_estimate
 
 PUSHED_BELOW = "not identified: the data push it below 0"
@@ -141,10 +141,16 @@ def _parameter(
     else:
         error, dof = float(np.sqrt(fitted.covariance[np.ix_(columns, columns)].sum())), fitted.dof
         found = residual_estimate(mean, error, dof, confidence)
+    if not replicated and not dof:
+        found = Estimate(estimate=mean, reason=AS_MANY)
+    return not_below_zero(mean, found, unit, remark)
+
+
+def not_below_zero(mean: float, found: Estimate, unit: str, remark: str | None = None) -> Parameter:
+    """A parameter that cannot be negative, from the mean of its unconstrained estimates and their interval."""
     if found.interval is None:
-        reason = AS_MANY if not replicated and not dof else found.reason
         return Parameter(
-            estimate=max(0.0, mean), interval=None, identified=True, unit=unit, reason=_joined(reason, remark)
+            estimate=max(0.0, mean), interval=None, identified=True, unit=unit, reason=_joined(found.reason, remark)
         )
     lower, upper = found.interval
     if lower is not None and lower > 0:

@@ -23,7 +23,7 @@ START_UP_S = 2.0
 """Of a process that imports jax and finds its devices."""
 COMPILE_S = 0.2
 """Of one program, compiled and run once."""
-CALLS, ROUNDS, LAUNCHES = 8, 4, 6
+CALLS, WARMUPS, ROUNDS, LAUNCHES = 8, 2, 4, 6
 """Of a sweep whose plan does not say."""
 
 UNKNOWN_PAYLOAD = 2**20
@@ -125,7 +125,7 @@ def launches(plan: Plan) -> int:
 
 def calls(plan: Plan) -> int:
     """Calls a visit, warm-ups included."""
-    return (plan.calls or CALLS) + plan.warmups
+    return (plan.calls or CALLS) + (WARMUPS if plan.warmups is None else plan.warmups)
 
 
 def rounds(table: LaunchTable) -> int:

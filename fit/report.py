@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import cast
 
 from .adequacy import MIN_COUNTS
-from .answer import Answer
+from .answer import Answer, NamedWarning
 from .attribution import UNPLACED, counts_at, parts
 from .boundary import with_p_zero
 from .breakeven import break_even
 from .breaks import break_warnings, breaks, reject_single_laws, why_not_sought
+from .chain_parameters import with_chains
 from .checks.diagnostics import table_diagnostics
 from .collective_cost import collective_costs, workload_facts
 from .collectives_only import collectives_only
@@ -17,6 +18,7 @@ from .communication import communication_bound
 from .curves import program_curves
 from .dispatch_bound import dispatch_bound
 from .growth import growth_step, headline_growth
+from .guards import guard_warnings
 from .identifiability import unidentified
 from .input_transfer import input_transfers
 from .intervals import MIN_LAUNCHES
@@ -33,7 +35,9 @@ from .queued import queued_law
 from .scaling_numbers import scaling_numbers
 from .separation import separating_devices
 from .slope import device_slope
-from .verdict import shared_resource, verdict
+from .surroundings import named_warnings
+from .traced import traced_calls, why_not_traced
+from .verdict import verdict
 from .weak import weak_efficiency
 
 
@@ -95,6 +99,7 @@ def answer(
     costs = {"objective": objective, "reference": reference, "max_devices": max_devices}
     bounds = {"reference": reference, "largest": largest, "fits": fits, "confidence": confidence}
     decision = verdict(table, strategy, size=size, objective=objective, **bounds)
+    named = (*guard_warnings(table, strategy, largest), *named_warnings(table, strategy, largest))
     growth = headline_growth(table, strategy, size, **bounds)
     sizes = table.sizes("workload", strategy)
     best = {
@@ -141,13 +146,15 @@ def answer(
         optimal_by_size=best,
         break_even=break_even(table, strategy, fits, axis_size=size, confidence=confidence, **costs),
         weak_efficiency=weak_efficiency(table, strategy, reference=reference, confidence=confidence),
-        parameters=with_p_zero(table, strategy, fits, seed=seed),
+        parameters=with_chains(
+            table, strategy, fits, with_p_zero(table, strategy, fits, seed=seed), confidence=confidence
+        ),
         parameters_of=fits.parameters_of,
         laws=tuple(fits.reports),
         predictions=predictions(table, strategy, fits, confidence=confidence, **costs),
         curves=program_curves(table, confidence),
         warnings=(
-            *_warnings(table, strategy, fits, largest),
+            *_warnings(table, strategy, fits, largest, named),
             *_beyond_what_was_judged(fits, counts[-1], max_devices),
             *break_warnings(borders),
         ),
@@ -162,8 +169,11 @@ def answer(
         dispatch_bound=dispatch_bound(table, strategy, size, **bounds),
         paired=paired_tests(table, compared, size, confidence=confidence),
         no_difference=no_difference(compared, size, margin=equivalence, confidence=confidence),
+        traced=traced_calls(table, strategy, largest=largest, confidence=confidence),
         queued=queued_law(table, strategy, size, largest=largest, confidence=confidence),
         law_share=law_share(table, strategy, largest, size, fits, confidence=confidence),
+        named_warnings=named,
+        doubts=() if decision.verdict == "undecided" else tuple(one.name for one in named if one.doubts_verdict),
     )
 
 
@@ -204,16 +214,14 @@ def _interval_method(table: LaunchTable) -> str:
     return f"Student t over {table.num_launches} launches"
 
 
-def _warnings(table: LaunchTable, strategy: str, fits: LawFits, largest: int) -> tuple[str, ...]:
+def _warnings(
+    table: LaunchTable, strategy: str, fits: LawFits, largest: int, named: tuple[NamedWarning, ...]
+) -> tuple[str, ...]:
     """What a reader must know beside the numbers, most important first."""
     found = []
     if table.synthetic:
         found.append("synthetic data: made by the simulator, not measured")
-    if shared_resource(table, strategy, largest=largest):
-        found.append(
-            f"{table.visible_devices} host devices share {table.cores} cores: times beyond the measured counts are not "
-            "predicted"
-        )
+    found += [one.text for one in named if one.doubts_verdict]
     if table.replicated and table.num_launches < MIN_LAUNCHES:
         found.append(f"{table.num_launches} complete launches: no intervals; measure at least {MIN_LAUNCHES}")
     if table.foreign and not table.replicated:
@@ -228,8 +236,10 @@ def _warnings(table: LaunchTable, strategy: str, fits: LawFits, largest: int) ->
         found.append(f"{table.excluded_launches} launches that do not hold every cell once are left out")
     lost = {str(f.cell) for f in table.failures if f.cell is not None and f.stage in ("visit", "compile", "build")}
     found += [f"failed while measuring: {cell}" for cell in sorted(lost)]
+    found += why_not_traced(table)
     if not fits.kept:
         found.append("no law predicts held-out cells well enough and as well as the trend: predictions are the trend's")
+    found += [one.text for one in named if not one.doubts_verdict]
     return tuple(found)
 
 

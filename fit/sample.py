@@ -91,7 +91,7 @@ def designs_of(sample: Sample) -> tuple[dict[Law, Design], dict[str, str]]:
         if reason is not None:
             reasons[law.name] = f"not defined here: {reason}"
             continue
-        columns = design(law, sample.cells, sample.facts, cores=sample.table.cores)
+        columns = design(law, sample.cells, sample.facts, cores=sample.table.cores, spread=sample.table.spread)
         columns = _of_collectives(columns, sample) if sample.collectives_alone else columns
         if len(columns.names) > MOST_PARAMETERS:
             reasons[law.name] = f"not fitted: {len(columns.names)} free times, of which at most {MOST_PARAMETERS} are"

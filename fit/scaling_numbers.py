@@ -66,7 +66,7 @@ class _Curve:
             if known.reason is not None:
                 raise _None(known.reason)
             try:
-                row = terms(law.law, cell, known.facts, cores=self.table.cores)
+                row = terms(law.law, cell, known.facts, cores=self.table.cores, spread=self.table.spread)
             except ValueError as error:
                 raise _None(f"{cell}: {error}") from error
             for name, coefficient in row.items():

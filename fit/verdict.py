@@ -9,6 +9,7 @@ import numpy as np
 from ..model.cell import devices
 from .answer import Verdict
 from .attribution import Attribution, attribute, counts_at, headline_size
+from .crowding import crowd
 from .growth import growth_ends, one_device_regime
 from .intervals import p_above, p_below, t_estimate, why_no_interval
 from .launches import LaunchTable
@@ -83,7 +84,8 @@ def verdict(
 def shared_resource(table: LaunchTable, strategy: str, *, largest: int | None = None) -> bool:
     """Whether forced host devices outnumber the cores at the largest count, so that they share them."""
     counts = [n for n in table.devices("workload", strategy) if largest is None or n <= largest]
-    return table.platform == "cpu" and table.cores is not None and bool(counts) and counts[-1] > table.cores
+    shared = crowd(table, counts[-1]) if counts else None
+    return shared is not None and shared.devices > shared.cores
 
 
 Found = tuple[dict[str, np.ndarray], str, Attribution]

@@ -10,7 +10,9 @@ import sys
 
 import msgspec
 
-from .protocol import Channel, Request
+from .endings import leave_to_parent
+from .out_of_memory import volunteer
+from .protocol import STOP, Channel, Request
 from .worker import Worker
 
 
@@ -19,7 +21,10 @@ def main() -> None:
     channel = _private_channel()
     request = msgspec.json.decode(_read_line(0), type=Request)
     _die_with(request.parent)
+    leave_to_parent()
+    volunteer()
     faulthandler.enable()
+    faulthandler.register(STOP, all_threads=False, chain=True)
     Worker(request, channel).run()
     # Skips the teardown of backends and of whatever the user's code left running.
     os._exit(0)

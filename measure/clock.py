@@ -15,7 +15,12 @@ Clock = Callable[[], int]
 
 
 def time_calls(
-    call: Callable[[], Any], wait: Callable[[Any], Any], *, calls: int, clock: Clock = time.perf_counter_ns
+    call: Callable[[], Any],
+    wait: Callable[[Any], Any],
+    *,
+    calls: int,
+    before: Callable[[], None] | None = None,
+    clock: Clock = time.perf_counter_ns,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Time single calls, each waited for before the next begins.
 
@@ -24,6 +29,7 @@ def time_calls(
     call : starts one call and returns its outputs, maybe before they are ready
     wait : blocks until outputs are ready
     calls : how many
+    before : done before each call, outside the times
     clock : nanoseconds; a parameter so that tests can fake it
 
     Returns
@@ -33,6 +39,8 @@ def time_calls(
     """
     latency_ns, dispatch_ns = [], []
     for _ in range(calls):
+        if before is not None:
+            before()
         start = clock()
         outputs = call()
         returned = clock()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .hlo import counted_cost, summarize
 from .stand_ins import without_communication
@@ -176,38 +176,50 @@ def accept_control(workload: Any, local: Any) -> None:
         Unless the control has no communication, the same output shards, the same loops with known trip counts,
         flops within 5 % and the reduction's own, and bytes within 5 % and 2.5 times the messages.
     """
+    for _, words in differences(workload, local):
+        raise ControlRefused(words)
+
+
+Difference = Literal["communicates", "unknown code", "uncounted", "loops", "outputs", "flops", "bytes"]
+
+
+def differences(workload: Any, local: Any) -> Iterator[tuple[Difference, str]]:
+    """How a local control differs from its workload, both compiled, or why that cannot be known; worst first."""
     theirs, ours = summarize(workload.as_text() or ""), summarize(local.as_text() or "")
     if ours.collectives or ours.point_to_point:
         kinds = sorted({collective.kind for collective in ours.collectives}) or ["send/recv"]
-        raise ControlRefused(f"the control still communicates ({', '.join(kinds)}).")
+        yield "communicates", f"the control still communicates ({', '.join(kinds)})."
     if ours.custom_calls:
-        raise ControlRefused(f"the control calls code that may communicate ({', '.join(ours.custom_calls)}).")
+        yield "unknown code", f"the control calls code that may communicate ({', '.join(ours.custom_calls)})."
     if None in theirs.trip_counts + ours.trip_counts:
-        raise ControlRefused("a loop's trip count is unknown, so the work cannot be compared.")
+        yield "uncounted", "a loop's trip count is unknown, so the work cannot be compared."
     if sorted(map(str, theirs.trip_counts)) != sorted(map(str, ours.trip_counts)):
-        raise ControlRefused(
-            f"the loops differ: trip counts {theirs.trip_counts} in the workload, {ours.trip_counts} in the control."
+        yield (
+            "loops",
+            f"the loops differ: trip counts {theirs.trip_counts} in the workload, {ours.trip_counts} in the control.",
         )
     if _output_shards(workload) != _output_shards(local):
-        raise ControlRefused(
+        yield (
+            "outputs",
             f"the output shards differ: {_output_shards(workload)} in the workload, {_output_shards(local)} "
-            "in the control."
+            "in the control.",
         )
-    _compare_cost(workload, local, sum(collective.message_bytes for collective in theirs.collectives))
+    yield from _costs(workload, local, sum(collective.message_bytes for collective in theirs.collectives))
 
 
-def _compare_cost(workload: Any, local: Any, message_bytes: int) -> None:
+def _costs(workload: Any, local: Any, message_bytes: int) -> Iterator[tuple[Difference, str]]:
     """Both counts take each loop body once, and the loops are equal, so the counts compare."""
-    allowances = (
+    allowances: tuple[tuple[Difference, str, float, float], ...] = (
         # A reduction makes at most one operation a byte.
-        ("flops", FLOPS_MARGIN, message_bytes),
-        ("bytes accessed", BYTES_MARGIN, BYTES_PER_MESSAGE_BYTE * message_bytes),
+        ("flops", "flops", FLOPS_MARGIN, message_bytes),
+        ("bytes", "bytes accessed", BYTES_MARGIN, BYTES_PER_MESSAGE_BYTE * message_bytes),
     )
-    for (name, margin, own), theirs, ours in zip(allowances, counted_cost(workload), counted_cost(local), strict=True):
+    counted = zip(allowances, counted_cost(workload), counted_cost(local), strict=True)
+    for (kind, name, margin, own), theirs, ours in counted:
         if theirs is None or ours is None:
-            raise ControlRefused(f"XLA does not count the {name} of this program, so the work cannot be compared.")
-        if abs(theirs - ours) > margin * theirs + own:
-            raise ControlRefused(f"the work differs: {name} {theirs:g} in the workload, {ours:g} in the control.")
+            yield "uncounted", f"XLA does not count the {name} of this program, so the work cannot be compared."
+        elif abs(theirs - ours) > margin * theirs + own:
+            yield kind, f"the work differs: {name} {theirs:g} in the workload, {ours:g} in the control."
 
 
 def _output_shards(compiled: Any) -> list[tuple[tuple[int, ...], str]]:

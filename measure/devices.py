@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .control_group import quota_cores, read_text
 from .workload import MeasureError
 
 FORCE_FLAG = "--xla_force_host_platform_device_count"
@@ -20,7 +21,7 @@ MAX_FORCED = 256
 """Most host devices a sweep may force; each costs threads."""
 
 MEASURING = "BREAKEVEN_MEASURING"
-"""Set in the environment of a process that measures."""
+"""Set in the environment of a process that measures, to its launch."""
 
 _ASK = (
     "import json, jax; d = jax.devices(); "
@@ -100,45 +101,11 @@ def available_cores(root: Path = Path("/")) -> int:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS
         cores = os.cpu_count() or 1
-    quota = _cgroup_quota(root)
+    quota = quota_cores(root)
     return cores if quota is None else max(1, min(cores, math.ceil(quota)))
-
-
-def _cgroup_quota(root: Path) -> float | None:
-    """Cores allowed by the smallest quota on the way up from this process's group; None: no limit."""
-    base = root / "sys/fs/cgroup"
-    quotas = []
-    for group in _own_groups(root):
-        for folder in (group, *group.parents):
-            quotas += _quota_v2(base / folder / "cpu.max")
-            quotas += _quota_v1(base / "cpu" / folder)
-    return min(quotas, default=None)
-
-
-def _own_groups(root: Path) -> set[Path]:
-    text = _text(root / "proc/self/cgroup")
-    # Inside a container the group's path is often that of the host; its own limit then stands at the root.
-    return {Path(line.split(":", 2)[2].lstrip("/")) for line in text.splitlines() if line.count(":") >= 2} | {Path()}
-
-
-def _quota_v2(path: Path) -> list[float]:
-    values = _text(path).split()
-    return [int(values[0]) / int(values[1])] if len(values) == 2 and values[0].isdigit() else []
-
-
-def _quota_v1(folder: Path) -> list[float]:
-    quota, period = _text(folder / "cpu.cfs_quota_us").strip(), _text(folder / "cpu.cfs_period_us").strip()
-    return [int(quota) / int(period)] if quota.isdigit() and period.isdigit() else []
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
 
 
 def cpu_model() -> str | None:
     """Name of the processor, or None."""
-    found = re.search(r"^model name\s*:\s*(.+)$", _text(Path("/proc/cpuinfo")), re.MULTILINE)
+    found = re.search(r"^model name\s*:\s*(.+)$", read_text(Path("/proc/cpuinfo")), re.MULTILINE)
     return found.group(1).strip() if found else platform.processor() or None

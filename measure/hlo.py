@@ -89,9 +89,17 @@ def program_facts(
         unknown_trip_counts=None in summary.trip_counts,
         inline=_runs_inline(compiled, flops),
         num_arguments=len(jax.tree.leaves(args)),
-        devices_used=len(compiled.runtime_executable().local_devices()),
+        devices_used=_devices_used(compiled),
         inputs_in_place=in_place,
     )
+
+
+def _devices_used(compiled: Any) -> int:
+    """Of this process and, as far as outputs lie there, of others."""
+    import jax
+
+    outputs = jax.tree.leaves(compiled.output_shardings)
+    return max(len(compiled.runtime_executable().local_devices()), *(sharding.num_devices for sharding in outputs), 1)
 
 
 def counted_cost(compiled: Any) -> tuple[float | None, float | None]:
@@ -156,6 +164,16 @@ def summarize(text: str) -> HloSummary:
 def parse_collectives(text: str) -> tuple[Collective, ...]:
     """The collectives of a program's HLO text, in program order."""
     return summarize(text).collectives
+
+
+def named_collectives(text: str) -> dict[str, Collective]:
+    """The collectives of a program's HLO text by the names of their instructions, as a profiler writes them."""
+    module = Module.parse(text)
+    return {
+        instruction.name: _describe(module, instruction, kind, computation, count)
+        for instruction, computation, count in module.walk()
+        if (kind := instruction.collective_kind)
+    }
 
 
 def _describe(module: Module, instruction: Instruction, kind: str, computation: str, count: int | None) -> Collective:

@@ -1,43 +1,46 @@
-"""One launch seen from the parent: the measuring process, its messages, and the watchdog."""
+"""One measuring process seen from its parent: how it is started, what it says, and how it ended."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
-import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
 import msgspec
 
-from ..data.schema import Failure, Program
-from ..model.cell import Cell
-from .devices import child_environment
-from .protocol import Decoder, Finished, Message, Request, Round, Step
+from ..data.schema import Failure
+from .devices import MEASURING, child_environment
+from .out_of_memory import kills
+from .processes.blame import WAITING
+from .processes.whereabouts import Whereabouts
+from .protocol import STOP, Decoder, Message, Request
 from .userfile import is_user_file
 
+OUT_OF_MEMORY = "was ended by SIGKILL: memory ran out, says the kernel's count of such ends"
 _TAIL_BYTES = 8192
 _SLICE_S = 0.5
 
 
 class Child:
-    """A measuring process in its own process group, ended with all it started when the block is left.
+    """A measuring process of this host, a ``group.Rank``; in its own process group, ended with all it started.
 
     What it prints goes to a temporary file; the end of that is quoted when it dies.
     """
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._step = Step(stage="launch")
-        self._cells: dict[int, Cell] = {}
-        self._finished = False
+        self._doing = Whereabouts()
+        self._decoder = Decoder()
+        self._ended = self._stopped = False
+        self._memory_kills = kills()
         self._prints = tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit of this context manager
 
     def __enter__(self) -> Self:
@@ -49,7 +52,11 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._prints,
             bufsize=0,
-            env=child_environment(plan.platform, plan.visible_devices),
+            # By the launch's name its processes are told from those of others.
+            env={
+                **child_environment(plan.platform, plan.visible_devices // plan.processes),
+                MEASURING: self._request.launch,
+            },
             # Ctrl-C at the terminal is for the parent, which then ends the group.
             process_group=0,
         )
@@ -66,75 +73,73 @@ class Child:
             assert pipe is not None
             pipe.close()
 
-    def messages(self) -> Iterator[Message]:
-        """Yield what the child says until it ends; if it dies or falls silent, a ``Failure`` for what it was doing.
+    @property
+    def rank(self) -> int:
+        """Its place among the processes of the launch."""
+        return self._request.rank
 
-        Each ``Round`` is answered when the next message is asked for: the child waits until then.
-        """
-        decoder = Decoder()
-        heard = time.monotonic()
-        while True:
-            data = self._read()
-            if data:
-                heard = time.monotonic()
-                for message in decoder.feed(data):
-                    self._note(message)
-                    yield message
-                    if isinstance(message, Round):
-                        self._say(b"\n")
-            elif data is None and time.monotonic() - heard < self._request.plan.step_timeout_s:
-                continue
-            elif data is None:
-                limit = self._request.plan.step_timeout_s
-                yield self._failure("Hung", f"no sign of life for {limit:g} s; the process was ended")
-                return
-            else:
-                if not self._finished:
-                    yield self._failure("Died", f"the process {self._how_it_ended()}")
-                return
-
-    def _read(self) -> bytes | None:
-        """Bytes; none at the end; None when nothing came for a while."""
+    def fileno(self) -> int:
+        """Descriptor that is readable when ``take`` has something to return."""
         assert self._process.stdout is not None
-        descriptor = self._process.stdout.fileno()
-        ready, _, _ = select.select([descriptor], [], [], min(_SLICE_S, self._request.plan.step_timeout_s))
-        return os.read(descriptor, 1 << 16) if ready else None
+        return self._process.stdout.fileno()
+
+    def take(self) -> Sequence[Message] | None:
+        """What it said since the last call; when it died, a ``Failure`` for what it was doing; then None."""
+        if self._ended:
+            return None
+        data = os.read(self.fileno(), 1 << 16)
+        if data:
+            said = list(self._decoder.feed(data))
+            for message in said:
+                self._doing.note(message)
+            return said
+        self._ended = True
+        return None if self._doing.finished else [self._failure()]
+
+    def answer(self) -> None:
+        """Let it go on after a ``Round``."""
+        self._say(b"\n")
+
+    def stop(self) -> None:
+        """Have it print where it is, and end."""
+        if not self._ended:
+            self._stopped = True
+            # Not yet waited for, so the number is still its own.
+            os.kill(self._process.pid, STOP)
 
     def _say(self, data: bytes) -> None:
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(data)
 
-    def _note(self, message: Message) -> None:
-        if isinstance(message, Step):
-            self._step = message
-        elif isinstance(message, Program):
-            self._cells[message.program] = message.cell
-        elif isinstance(message, Finished):
-            self._finished = True
-
     def _how_it_ended(self) -> str:
         try:
             code = self._process.wait(timeout=_SLICE_S)
         except subprocess.TimeoutExpired:
             return "closed its connection"
+        if code == -signal.SIGKILL and (self._memory_kills or 0) < (kills() or 0):
+            return OUT_OF_MEMORY
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
 
-    def _failure(self, error: str, message: str) -> Failure:
+    def _failure(self) -> Failure:
         """What the step under way cost."""
-        step, lines = self._step, self._last_prints()
-        cell = step.cell if step.program is None else self._cells[step.program]
-        frames = [found.group() for line in lines if (found := _FRAME.search(line)) and is_user_file(found[1])]
-        said = [line for line in lines if line.strip() and not _FAULT_HANDLER.match(line)]
-        quoted = f"; the last it printed: {said[-1].strip()}" if said else ""
+        lines = self._last_prints()
+        last_stack = max((i for i, line in enumerate(lines) if _STACK.match(line)), default=0)
+        frames = [found for line in lines[last_stack:] if (found := _FRAME.search(line))]
+        if not self._stopped:
+            error, message = "Died", f"the process {self._how_it_ended()}{_quoted(lines)}"
+        elif frames and _WAITS.search(frames[0][1]):
+            error, message = WAITING, "it waited for the others"
+        else:
+            error, message = "Hung", f"it was ended{_quoted(lines)}"
         return Failure(
             sweep=self._request.sweep,
             launch=self._request.launch,
-            stage=step.stage,
+            stage=self._doing.step.stage,
             error=error,
-            message=f"{message}{quoted}",
-            cell=cell,
-            frames=tuple(reversed(frames)),
+            message=message,
+            cell=self._doing.cell,
+            frames=tuple(frame.group() for frame in reversed(frames) if is_user_file(frame[1])),
         )
 
     def _last_prints(self) -> list[str]:
@@ -143,5 +148,47 @@ class Child:
         return self._prints.read().decode(errors="replace").splitlines()
 
 
+def local_ranks(request: Request) -> Sequence[Child]:
+    """All processes of a launch on this host; ``request`` is that of the first."""
+    plan = request.plan
+    if plan.processes == 1:
+        return (Child(request),)
+    coordinator = f"127.0.0.1:{_free_port()}"
+    each = plan.visible_devices // plan.processes
+    return tuple(
+        Child(
+            msgspec.structs.replace(
+                request,
+                rank=rank,
+                coordinator=coordinator,
+                # Forced devices are a process's own; others are shared out.
+                local_devices=None if plan.platform == "cpu" else tuple(range(rank * each, (rank + 1) * each)),
+            )
+        )
+        for rank in range(plan.processes)
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _quoted(lines: list[str]) -> str:
+    """The last that was printed, or the reason why the runtime ended the process."""
+    said = [line for line in lines if line.strip() and not _NO_NEWS.match(line)]
+    reasons = [line for line in said if _ABSL_FATAL.match(line)]
+    return f"; the last it printed: {(reasons or said)[-1].strip()}" if said else ""
+
+
+_STACK = re.compile(r"Stack \(most recent|Current thread 0x|Thread 0x")
 _FRAME = re.compile(r'File "([^"]+)", line \d+ in .+')
-_FAULT_HANDLER = re.compile(r'Fatal Python error|(Current thread|Thread) 0x|\s*File "|Extension modules|\s*\.\.\.')
+_WAITS = re.compile(r"/jax/|/jaxlib/|measure/processes/team\.py$")
+"""Innermost file of a process that waits for others: in a collective, or at the coordination service."""
+_NO_NEWS = re.compile(
+    r"Fatal Python error|(Current thread|Thread) 0x|Stack \(most recent|Extension modules|"
+    r'\s*File "|\s*\.\.\.|\[Gloo\] Rank'
+)
+"""What the fault handler prints, and gloo when all is well."""
+_ABSL_FATAL = re.compile(r"F\d{4} \d\d:\d\d:\d\d")

@@ -16,12 +16,16 @@ from ..model.cell import Cell
 from ..model.program import Collective
 from . import devices as host
 from .clock import MAX_CALLS, MAX_IN_FLIGHT
-from .launch import Child
+from .launch import local_ranks
+from .processes.alignment import Layout
+from .processes.group import Group, Start
 from .protocol import Ready, Request
 from .sweep import describe_no_workload
+from .warmup import MOST as MOST_WARMUPS
 from .workload import MeasureError, Workload
 
 DEFAULT_BUDGET_S = 60.0
+LEAST_BUDGET_S, MOST_BUDGET_S = 1.0, 30 * 86400.0
 
 _PATHS = (
     "give --sizes (strong path: the total size stays the same, more devices share it) or "
@@ -71,13 +75,18 @@ def make_plan(
     budget_s: float | None = None,
     rounds: int | None = None,
     calls: int | None = None,
-    warmups: int = 2,
+    warmups: int | None = None,
     queued_calls: int = 4,
     controls: bool = True,
     probes: bool = True,
+    sentinel: bool = True,
+    trace: bool = False,
     step_timeout_s: float = 120.0,
     seed: int = 0,
     available: host.Devices | None = None,
+    processes: int = 1,
+    nodes: int = 1,
+    launched: bool = False,
 ) -> Plan:
     """Check what is asked for and complete it from the workload's defaults.
 
@@ -90,7 +99,8 @@ def make_plan(
     objective : ``time`` or ``throughput``; default by path
     budget_s : total wall time, start-up included, seconds; default 60 unless ``rounds`` is given
     rounds : rounds of every launch, where not the budget decides
-    available : what JAX finds; default: asked in a short child process
+    available : what JAX finds in one process; default: asked in a short child process
+    processes, nodes, launched : see ``Layout``
 
     Other parameters are those of ``Plan``.
 
@@ -101,7 +111,9 @@ def make_plan(
     """
     host.refuse_nesting()
     available = available or host.detect()
-    counts = _counts(devices, workload, available)
+    _check_at_least(1, processes=processes)
+    layout = Layout(processes=processes, nodes=nodes, launched=launched)
+    counts, visible = _counts(devices, workload, available, layout)
     path, chosen = _sizes(workload, sizes, sizes_per_device)
     if path == "strong" and workload.divides:
         _check_divides(chosen, counts, workload.unit)
@@ -109,15 +121,20 @@ def make_plan(
         raise MeasureError(f"objective must be time or throughput, got {objective!r}.")
     _check_at_least(1, launches=launches, rounds=rounds, calls=calls)
     _check_at_least(0, warmups=warmups)
-    if (calls or MAX_CALLS) + warmups > MAX_CALLS_PER_VISIT:
-        raise MeasureError(
-            f"calls and warmups together must be at most {MAX_CALLS_PER_VISIT}, got {(calls or MAX_CALLS) + warmups}."
-        )
+    most = (calls or MAX_CALLS) + (MOST_WARMUPS if warmups is None else warmups)
+    if most > MAX_CALLS_PER_VISIT:
+        untold = f" (up to {MOST_WARMUPS} warmups, by a trend test)" if warmups is None else ""
+        raise MeasureError(f"calls and warmups together must be at most {MAX_CALLS_PER_VISIT}, got {most}{untold}.")
     if not 0 <= queued_calls <= MAX_IN_FLIGHT:
         raise MeasureError(f"queued_calls must be from 0 to {MAX_IN_FLIGHT}, got {queued_calls}.")
     for name, seconds in (("budget_s", budget_s), ("step_timeout_s", step_timeout_s)):
         if seconds is not None and not 0 < seconds < math.inf:
             raise MeasureError(f"{name} must be a positive number of seconds, got {seconds}.")
+    if budget_s is not None and not LEAST_BUDGET_S <= budget_s <= MOST_BUDGET_S:
+        raise MeasureError(
+            f"a budget of {budget_s:,.10g} s is none: a launch takes seconds to start, and a sweep may last "
+            f"{MOST_BUDGET_S / 86400:g} days at most; give seconds to days, as in --budget 60s or --budget 2h."
+        )
     return Plan(
         workload=workload.name,
         path=path,
@@ -128,7 +145,8 @@ def make_plan(
         unit=workload.unit,
         divides=workload.divides,
         platform=available.platform,
-        visible_devices=counts[-1] if available.forced else available.count,
+        visible_devices=visible,
+        processes=processes,
         launches=launches,
         budget_s=DEFAULT_BUDGET_S if budget_s is None and rounds is None else budget_s,
         rounds=rounds,
@@ -137,6 +155,8 @@ def make_plan(
         queued_calls=queued_calls,
         controls=controls,
         probes=probes,
+        sentinel=sentinel,
+        trace=trace,
         step_timeout_s=step_timeout_s,
         seed=seed,
     )
@@ -162,6 +182,8 @@ def parse_sizes(text: str, devices: Sequence[int] = (), *, divides: bool = True)
     if len(parts) != 3:
         raise MeasureError(f"sizes {text!r}: a range is FIRST:LAST:HOW_MANY, as in 1e3:1e6:7.")
     first, last, number = (_whole(part, text) for part in parts)
+    if first > last:
+        raise MeasureError(f"sizes {text!r}: the range runs backwards; write {parts[1]}:{parts[0]}:{parts[2]}.")
     if number > MOST_SIZES:
         raise MeasureError(f"sizes {text!r}: at most {MOST_SIZES} sizes, each is measured on every count.")
     multiple = math.lcm(*devices) if divides else 1
@@ -169,33 +191,41 @@ def parse_sizes(text: str, devices: Sequence[int] = (), *, divides: bool = True)
     return tuple(sorted({max(1, round(size / multiple)) * multiple for size in spaced.tolist()}))
 
 
-def describe(plan: Plan) -> DryRun:
-    """Compile a plan once, in a child process, and say what it will run, how long, and what it can identify.
+def describe(plan: Plan, start: Start = local_ranks) -> DryRun:
+    """Compile a plan once, in fresh processes, and say what it will run, how long, and what it can identify.
+
+    Parameters
+    ----------
+    plan : from ``make_plan``
+    start : the processes of a launch; default: all on this host
 
     Raises
     ------
     MeasureError
         If no program of the workload can be built.
     """
-    start = time.monotonic()
-    ends_at = None if plan.budget_s is None else start + plan.budget_s / plan.launches
+    began = time.monotonic()
+    ends_at = None if plan.budget_s is None else began + plan.budget_s / (plan.launches + plan.trace)
     request = Request(plan=plan, sweep="", launch="", ends_at=ends_at, only_compile=True, parent=os.getpid())
     programs: list[Program] = []
     failures: list[Failure] = []
     cores, startup_s, ready = None, 0.0, None
-    with Child(request) as child:
-        for message in child.messages():
+    spread = law.ONE_PROCESS
+    with Group(request, start) as group:
+        for message in group.messages():
             if isinstance(message, Program):
                 programs.append(message)
             elif isinstance(message, Failure):
                 failures.append(message)
             elif isinstance(message, Launch):
                 cores = message.cores
+                if message.processes > 1:
+                    spread = law.Spread(per_process=message.devices_per_process, per_node=message.devices_per_node)
             elif isinstance(message, Ready):
-                ready, startup_s = message, time.monotonic() - start
+                ready, startup_s = message, time.monotonic() - began
     if ready is None or not ready.workloads:
         raise MeasureError(describe_no_workload(plan, failures))
-    chosen, identifiable = _identifiable(programs, cores)
+    chosen, identifiable = _identifiable(programs, cores, spread)
     return DryRun(
         plan=plan,
         cells=tuple(program.cell for program in programs),
@@ -218,14 +248,16 @@ def _seconds(plan: Plan, startup_s: float, round_s: float) -> float:
     return max(least, min(by_rounds, by_budget))
 
 
-def _identifiable(programs: Sequence[Program], cores: int | None) -> tuple[law.Law, rank.Identifiability]:
+def _identifiable(
+    programs: Sequence[Program], cores: int | None, spread: law.Spread
+) -> tuple[law.Law, rank.Identifiability]:
     """What the ring law's parameters are worth on these cells; free compute times where the work is unknown."""
-    cells = [program.cell for program in programs]
+    cells = [program.cell for program in programs if program.cell.role != "sentinel"]
     facts = {program.cell: program.facts for program in programs}
     chosen = law.Law("ring", "per-device")
     if law.undefined(chosen, cells, facts, cores=cores):
         chosen = law.Law("ring", "by-local-size")
-    return chosen, rank.identify(law.design(chosen, cells, facts, cores=cores))
+    return chosen, rank.identify(law.design(chosen, cells, facts, cores=cores, spread=spread))
 
 
 def _collectives(plan: Plan, programs: Sequence[Program]) -> tuple[Collective, ...] | None:
@@ -235,10 +267,15 @@ def _collectives(plan: Plan, programs: Sequence[Program]) -> tuple[Collective, .
     return None if facts is None else facts.collectives
 
 
-def _counts(devices: Sequence[int] | None, workload: Workload, available: host.Devices) -> tuple[int, ...]:
-    limit = host.MAX_FORCED if available.forced else available.count
+def _counts(
+    devices: Sequence[int] | None, workload: Workload, available: host.Devices, layout: Layout
+) -> tuple[tuple[int, ...], int]:
+    """Counts to measure, and the devices that every launch sees."""
+    limit = host.MAX_FORCED if available.forced else layout.visible(available, 1)
     if devices is None:
-        return tuple(n for n in workload.devices if n <= limit)
+        chosen = tuple(n for n in workload.devices if n <= limit)
+        visible = layout.visible(available, chosen[-1])
+        return (chosen if layout.processes == 1 else layout.defaults(chosen, visible)), visible
     if not devices:
         raise MeasureError("devices: give at least one count, as in --devices 1,2,4,8.")
     if wrong := [n for n in devices if n < 1]:
@@ -248,10 +285,12 @@ def _counts(devices: Sequence[int] | None, workload: Workload, available: host.D
         there = (
             f"at most {limit} host devices can be forced"
             if available.forced
-            else f"JAX finds {available.count} ({available.kind})"
+            else f"JAX finds {limit} ({available.kind})"
         )
         raise MeasureError(f"devices: {max(devices)} asked for, but {there}. Give counts up to {limit}.")
-    return tuple(sorted(devices))
+    visible = layout.visible(available, max(devices))
+    layout.check(sorted(devices), visible)
+    return tuple(sorted(devices)), visible
 
 
 def _sizes(

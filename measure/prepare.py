@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
-import numpy as np
 
 from ..model.program import ProgramFacts
+from . import guards
+from .call_watch import work_in_pause
 from .hlo import program_facts
+from .processes.meshes import from_host
 from .workload import MeasureError
 
 _SETTLE = 3
@@ -30,6 +32,7 @@ class Prepared:
     carries : whether the first argument is a state that each call replaces
     compiled : None where the program could not be lowered: it is timed with its program unknown
     compile_s : lowering and compiling, seconds
+    moved_bytes : moved to the devices at each call, as far as can be seen; None: nothing
     """
 
     call: Callable[[], Any]
@@ -40,6 +43,7 @@ class Prepared:
     compiled: Any | None = None
     facts: ProgramFacts | None = None
     compile_s: float | None = None
+    moved_bytes: int | None = None
 
     @property
     def runs_alone(self) -> bool:
@@ -53,7 +57,13 @@ class Prepared:
         return (fn, args[0], args[1:]) if self.carries else (fn, args)
 
 
-def prepare(built: Any, *, place: bool = True, work: float | None = None) -> Prepared:
+def _at_once() -> None:
+    """Wait for nobody."""
+
+
+def prepare(
+    built: Any, *, place: bool = True, work: float | None = None, before_call: Callable[[], None] = _at_once
+) -> Prepared:
     """Compile what ``build`` returned, put its inputs in place, and call it once.
 
     Parameters
@@ -61,29 +71,35 @@ def prepare(built: Any, *, place: bool = True, work: float | None = None) -> Pre
     built : ``(fn, args)``, or ``(step, state, rest)`` where the first output of each call is the next state
     place : whether inputs are moved to where the compiled program wants them; else each call moves them
     work : declared work of one device, where XLA cannot know it
+    before_call : called when all is ready for a call that other processes may take part in; may raise
 
     Raises
     ------
     MeasureError
-        If ``built`` has another form, or the first call returns nothing or NaN. What the user's own code
-        raises passes through.
+        If ``built`` has another form, or one of the guards finds that times would mean nothing. What the user's own
+        code raises passes through.
     """
     fn, args, carries = _parts(built)
+    guards.refuse_used_up(args)
     jitted = fn if hasattr(fn, "lower") else jax.jit(fn)
     try:
         start = time.perf_counter()
         compiled = jitted.lower(*args).compile()
         compile_s = time.perf_counter() - start
     except Exception:  # noqa: BLE001 - plain Python that cannot be traced still runs; if not, its own error is raised
-        return _as_it_is(fn, args, carries)
+        return _as_it_is(fn, args, carries, before_call)
     _refuse_static(compiled, args)
     wanted = _wanted(compiled, args)
     in_place = all(map(_lies, jax.tree.leaves(args), wanted))
     placed = _placed(args, wanted) if place else args
     if carries:
-        return _carrying(jitted, compiled, placed, compile_s, in_place=in_place, work=work)
+        return _carrying(jitted, compiled, placed, compile_s, before_call, in_place=in_place, work=work)
     facts = program_facts(compiled, placed, work=work, in_place=in_place)
-    _check_first_call(compiled(*placed), placed)
+    moved = sum(leaf.nbytes for leaf, w in zip(jax.tree.leaves(placed), wanted, strict=True) if not _lies(leaf, w))
+    before_call()
+    with guards.donations_named():
+        guards.refuse_outputs(jax.block_until_ready(compiled(*placed)))
+    guards.refuse_donated(placed)
     return Prepared(
         call=lambda: compiled(*placed),
         wait_queued=jax.block_until_ready,
@@ -92,6 +108,7 @@ def prepare(built: Any, *, place: bool = True, work: float | None = None) -> Pre
         compiled=compiled,
         facts=facts,
         compile_s=compile_s,
+        moved_bytes=moved or None,
     )
 
 
@@ -137,29 +154,54 @@ def _lies(leaf: Any, wanted: Any) -> bool:
 
 def _placed(args: tuple[Any, ...], wanted: list[Any]) -> tuple[Any, ...]:
     leaves, structure = jax.tree.flatten(args)
-    moved = [leaf if w is None else jax.device_put(leaf, w) for leaf, w in zip(leaves, wanted, strict=True)]
+    moved = [leaf if w is None else _moved(leaf, w) for leaf, w in zip(leaves, wanted, strict=True)]
     return jax.tree.unflatten(structure, moved)
 
 
-def _as_it_is(fn: Callable[..., Any], args: tuple[Any, ...], carries: bool) -> Prepared:
+def _moved(leaf: Any, wanted: Any) -> Any:
+    if wanted.is_fully_addressable or (isinstance(leaf, jax.Array) and not leaf.is_fully_addressable):
+        return jax.device_put(leaf, wanted)
+    return from_host(leaf, wanted)
+
+
+def _as_it_is(
+    fn: Callable[..., Any], args: tuple[Any, ...], carries: bool, before_call: Callable[[], None]
+) -> Prepared:
     """A function that cannot be lowered, called as plain Python."""
-    outputs = fn(*args)
-    _check_first_call(outputs, () if carries else args)
-    if carries:
-        carried = _Carried(fn, _next_state(outputs, args[0]), args[1:])
-        return Prepared(call=carried, wait_queued=_wait_last, fn=fn, args=carried.args, carries=True)
-    return Prepared(call=lambda: fn(*args), wait_queued=jax.block_until_ready, fn=fn, args=lambda: args)
+    idle_s = work_in_pause()
+    before_call()
+    with guards.donations_named():
+        outputs = jax.block_until_ready(fn(*args))
+        guards.refuse_outputs(outputs)
+        if not carries:
+            guards.refuse_donated(args)
+            program = Prepared(call=lambda: fn(*args), wait_queued=jax.block_until_ready, fn=fn, args=lambda: args)
+        else:
+            guards.refuse_donated_rest(args[1:])
+            carried = _Carried(fn, _next_state(outputs, args[0]), args[1:])
+            program = Prepared(call=carried, wait_queued=_wait_last, fn=fn, args=carried.args, carries=True)
+        return replace(program, moved_bytes=guards.watch_plain_calls(fn, program.args, idle_s) or None)
 
 
 def _carrying(
-    jitted: Any, compiled: Any, args: tuple[Any, ...], compile_s: float, *, in_place: bool, work: float | None
+    jitted: Any,
+    compiled: Any,
+    args: tuple[Any, ...],
+    compile_s: float,
+    before_call: Callable[[], None],
+    *,
+    in_place: bool,
+    work: float | None,
 ) -> Prepared:
     """A step that carries its state; compiled for the state as it comes out, as calling it again and again would."""
     for _ in range(_SETTLE):
         # Read before the call: it may donate the state.
         facts = program_facts(compiled, args, work=work, in_place=in_place)
-        outputs = compiled(*args)
-        _check_first_call(outputs, ())
+        before_call()
+        with guards.donations_named():
+            outputs = jax.block_until_ready(compiled(*args))
+        guards.refuse_outputs(outputs)
+        guards.refuse_donated_rest(args[1:])
         state, before = _next_state(outputs, args[0]), args
         args = (state, *args[1:])
         if _goes_in_again(compiled, before, args):
@@ -230,25 +272,3 @@ def _copy(leaf: Any) -> Any:
 def _wait_last(outputs: list[Any]) -> Any:
     # Each state depends on the one before, which may be donated by now.
     return jax.block_until_ready(outputs[-1])
-
-
-def _check_first_call(outputs: Any, args: tuple[Any, ...]) -> None:
-    """Refuse a program whose time would mean nothing."""
-    jax.block_until_ready(outputs)
-    leaves = jax.tree.leaves(outputs)
-    if not leaves:
-        raise MeasureError("the function returned nothing; return its result, so that it can be waited for.")
-    if any(_has_nan(leaf) for leaf in leaves):
-        raise MeasureError("the function returned NaN; its time would mean nothing. Check its inputs at this size.")
-    if any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in jax.tree.leaves(args)):
-        raise MeasureError(
-            "fn donates its arguments; return (step, state, rest), so that each call gets the new state."
-        )
-
-
-def _has_nan(leaf: Any) -> bool:
-    if not isinstance(leaf, jax.Array):
-        return isinstance(leaf, float | complex | np.inexact | np.ndarray) and bool(np.isnan(leaf).any())
-    if not jax.numpy.issubdtype(leaf.dtype, jax.numpy.inexact):
-        return False
-    return any(np.isnan(np.asarray(shard.data)).any() for shard in leaf.addressable_shards if shard.replica_id == 0)

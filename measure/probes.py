@@ -73,6 +73,8 @@ def replay(mesh: Mesh, collectives: Iterable[Collective]) -> Program:
     import numpy as np
     from jax.sharding import NamedSharding, PartitionSpec
 
+    from .processes.meshes import from_host
+
     inventory = tuple(collectives)
     devices = mesh.devices.ravel()
     _check(inventory, len(devices))
@@ -80,7 +82,7 @@ def replay(mesh: Mesh, collectives: Iterable[Collective]) -> Program:
     split = NamedSharding(ring, PartitionSpec(AXIS))
 
     def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
-        return jax.device_put(np.zeros((len(devices) * shape[0], *shape[1:]), dtype), split)
+        return from_host(np.zeros((len(devices) * shape[0], *shape[1:]), dtype), split)
 
     buffers = tuple(
         tuple(zeros((length,), dtype) for length, dtype in _operands(item, len(devices))) for item in inventory

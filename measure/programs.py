@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -11,15 +12,16 @@ import numpy as np
 
 from ..data.schema import Plan
 from ..model.cell import Cell
+from . import guards, sentinel
 from .controls import ControlRefused, accept_control, automatic_local, null_program
 from .inventory import heaviest
+from .pairs import ping_pong
 from .prepare import Prepared, prepare
 from .probes import chain, replay
+from .processes.meshes import AXIS, first_devices, mesh_of
 from .workload import MeasureError, Workload
 
-AXIS = "devices"
-"""Name of the one axis of the mesh that ``build`` is given."""
-
+CALL = "call"
 Announce = Callable[[str], None]
 Made = tuple[Prepared, str | None]
 """A program, and for a control where it came from."""
@@ -29,12 +31,19 @@ Made = tuple[Prepared, str | None]
 class Programs:
     """Makes the programs of one workload; controls and probes need the workload's own program first.
 
-    Each method takes a cell and a function to be told the stage (``compile`` comes after ``build``).
+    Each method takes a cell and a function to be told the stage: ``compile`` comes after ``build``, ``CALL`` before
+    every call of a program that is not announced yet.
     """
 
     plan: Plan
     declared: Workload
     made: dict[Cell, Prepared] = field(default_factory=dict)
+
+    def make(self, cell: Cell, announce: Announce) -> Made:
+        """The program of a cell, by its role."""
+        if cell.role == self.plan.leading_role != "workload":
+            return self.link(cell, announce)
+        return _BY_ROLE[cell.role](self, cell, announce)
 
     def workload(self, cell: Cell, announce: Announce) -> Made:
         """The user's own program."""
@@ -42,9 +51,12 @@ class Programs:
             raise MeasureError(
                 f"no strategy {cell.strategy!r} in {self.declared.name}; it has {', '.join(self.declared.builds)}."
             )
-        built = self.declared.builds[cell.strategy](_mesh(cell.num_devices), cell.size)
+        built = self.declared.builds[cell.strategy](mesh_of(cell.num_devices), cell.size)
         announce("compile")
-        program = prepare(built, place=cell.strategy not in self.declared.unplaced, work=self._work(cell))
+        place = cell.strategy not in self.declared.unplaced
+        program = prepare(built, place=place, work=self._work(cell), before_call=partial(announce, CALL))
+        if program.facts is not None:
+            program = replace(program, facts=guards.with_bounds(program.facts, program, cell))
         self.made[cell] = program
         return program, None
 
@@ -58,20 +70,24 @@ class Programs:
         """The same work without communication: as given, the workload itself where it has none, or derived."""
         workload = self._known(cell)
         if self.declared.local is not None:
-            built = self.declared.local(_mesh(cell.num_devices), cell.size)
+            built = self.declared.local(mesh_of(cell.num_devices), cell.size)
             announce("compile")
             source = "user" if ":" in self.declared.name else "hand-written"
-            return prepare(built, work=self._work(cell)), source
+            control = prepare(built, work=self._work(cell), before_call=partial(announce, CALL))
+            if workload.compiled is not None and control.compiled is not None:
+                guards.refuse_unlike_control(workload.compiled, control.compiled)
+            return control, source
         if workload.runs_alone:
             return workload, "automatic"
         announce("compile")
-        return self._derived_local(cell, workload), "automatic"
+        return self._derived_local(cell, workload, announce), "automatic"
 
-    def _derived_local(self, cell: Cell, workload: Prepared) -> Prepared:
+    def _derived_local(self, cell: Cell, workload: Prepared, announce: Announce) -> Prepared:
         compiled = _compiled(workload)
-        fn = automatic_local(workload.fn, workload.args(), _mesh(cell.num_devices), workload=compiled)
+        fn = automatic_local(workload.fn, workload.args(), mesh_of(cell.num_devices), workload=compiled)
         try:
-            control = prepare(workload.with_function(fn), work=self._work(cell))
+            built = workload.with_function(fn)
+            control = prepare(built, work=self._work(cell), before_call=partial(announce, CALL))
         except Exception as error:
             # The derived program is ours, not the user's: that it does not run is a refusal.
             raise ControlRefused(f"the derived control does not run ({type(error).__name__}: {error}).") from error
@@ -83,13 +99,13 @@ class Programs:
         workload = self._known(cell)
         announce("compile")
         fn = null_program(_compiled(workload), workload.args())
-        return prepare(workload.with_function(fn)), "automatic"
+        return prepare(workload.with_function(fn), before_call=partial(announce, CALL)), "automatic"
 
     def probe(self, cell: Cell, announce: Announce) -> Made:
         """The workload's collectives alone: all of them (replay), or k of the heaviest (chain)."""
         facts = self._known(cell).facts
         assert facts is not None
-        mesh = _mesh(cell.num_devices)
+        mesh = mesh_of(cell.num_devices)
         if cell.role == "replay":
             built = replay(mesh, facts.collectives)
         else:
@@ -97,7 +113,31 @@ class Programs:
             assert cell.payload_bytes is not None
             built = chain(mesh, heaviest(facts.collectives).kind, cell.k, cell.payload_bytes)
         announce("compile")
-        return prepare(built), None
+        return prepare(built, before_call=partial(announce, CALL)), None
+
+    def link(self, cell: Cell, announce: Announce) -> Made:
+        """Messages between two devices, or all-reduces over the devices in the order of the cell's strategy."""
+        assert cell.k is not None
+        assert cell.payload_bytes is not None
+        devices = np.array(first_devices(cell.num_devices))
+        if cell.pair is None:
+            order = self.plan.orders[self.plan.strategies.index(cell.strategy)]
+            mesh = jax.sharding.Mesh(devices[list(order)], (AXIS,))
+            built = chain(mesh, "all-reduce", cell.k, cell.payload_bytes)
+        elif self.plan.processes == 1:
+            # A mesh of the two alone: the others' threads would be waited for at every message.
+            mesh = jax.sharding.Mesh(devices[list(cell.pair)], (AXIS,))
+            built = ping_pong(mesh, (0, 1), cell.k, cell.payload_bytes)
+        else:
+            built = ping_pong(jax.sharding.Mesh(devices, (AXIS,)), cell.pair, cell.k, cell.payload_bytes)
+        announce("compile")
+        return prepare(built, before_call=partial(announce, CALL)), None
+
+    def sentinel(self, cell: Cell, announce: Announce) -> Made:
+        """The fixed program that shows whether the machine drifts."""
+        built = sentinel.build(cell.size)
+        announce("compile")
+        return prepare(built, before_call=partial(announce, CALL)), None
 
     def _known(self, cell: Cell) -> Prepared:
         program = self.workload_of(cell)
@@ -114,6 +154,11 @@ def _compiled(workload: Prepared) -> Any:
     return workload.compiled
 
 
-def _mesh(num_devices: int) -> Any:
-    # Not jax.make_mesh: since 0.9 its axes are Explicit, where a sharded contraction raises.
-    return jax.sharding.Mesh(np.array(jax.devices()[:num_devices]), (AXIS,))
+_BY_ROLE: dict[str, Callable[[Programs, Cell, Announce], Made]] = {
+    "workload": Programs.workload,
+    "local": Programs.local,
+    "null": Programs.null,
+    "chain": Programs.probe,
+    "replay": Programs.probe,
+    "sentinel": Programs.sentinel,
+}

@@ -7,12 +7,16 @@ that it decodes, writes and syncs while the child waits and nothing of ours runs
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import msgspec
 
-from ..data.schema import Failure, Launch, Plan, Program, Visit
+from ..data.schema import Closing, Failure, Launch, Plan, Program, Trace, Visit
 from ..model.cell import Cell
+
+STOP = signal.SIGUSR2
+"""Has a child print where it is, and end."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +28,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     barred : cells to leave out
     ends_at : ``time.monotonic()`` (one clock for all processes) after which no round is begun; None: no limit
     only_compile : stop when everything is compiled and timed once
+    only_trace : measure nothing, but trace the workload's programs on their devices
     parent : process that must stay alive
+    rank : place of the child among the plan's processes; the first one leads
+    coordinator : ``host:port`` where several processes meet; None: one process
+    local_devices : devices of this host that are the child's, by their numbers; None: those that it sees
+    host_salt : with it names of hosts are hashed in what is recorded; None: they are recorded
     """
 
     plan: Plan
@@ -34,7 +43,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     barred: tuple[Cell, ...] = ()
     ends_at: float | None = None
     only_compile: bool = False
+    only_trace: bool = False
     parent: int = 0
+    rank: int = 0
+    coordinator: str | None = None
+    local_devices: tuple[int, ...] | None = None
+    host_salt: str | None = None
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="step", omit_defaults=True):
@@ -54,6 +68,14 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="re
     round_s: float
 
 
+class Starts(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="starts"):
+    """When the calls of a visit began, on the monotonic clock of the host; said where there are several processes."""
+
+    program: int
+    round: int
+    starts_ns: tuple[int, ...]
+
+
 class Round(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="round"):
     """A round ended; its visits were sent before."""
 
@@ -65,7 +87,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
     """The child is done; without it, its end is a death, whatever its exit code."""
 
 
-Message = Step | Ready | Round | Finished | Launch | Program | Visit | Failure
+Message = Step | Ready | Starts | Round | Finished | Launch | Program | Visit | Trace | Failure | Closing
 
 
 class Channel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -10,13 +11,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+
 import breakeven
 
 from ..data import rounds, store
-from ..data.schema import SCHEMA_VERSION, Failure, Launch, Line, Plan, Program, Sweep, Visit
+from ..data.lock import Lock
+from ..data.schema import SCHEMA_VERSION, Closing, Failure, Launch, Line, Plan, Program, Sweep, Trace, Visit
 from ..model.cell import Cell
-from .launch import Child
+from .endings import Ended, like_interrupts, signal_of
+from .launch import local_ranks
+from .processes.group import Group, Start
 from .protocol import Message, Ready, Request, Round, Step
+from .resuming import check_same_machine, check_same_plan
+from .time_limit import job_ends_at, within_job
 from .workload import MeasureError
 
 MAX_REPLACED = 4
@@ -24,7 +32,11 @@ MAX_REPLACED = 4
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C; the message says what is in the file and that the same command goes on."""
+    """Ctrl-C, or another signal that ends; the message says what the file holds and that the same command goes on."""
+
+    def __init__(self, message: str, number: int = signal.SIGINT) -> None:
+        super().__init__(message)
+        self.signal = number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +52,7 @@ class Progress:
 
 OnProgress = Callable[[Progress], None]
 Enough = Callable[[store.Record], bool]
+OnLaunch = Callable[[store.Record], None]
 
 
 def run(
@@ -47,7 +60,9 @@ def run(
     path: str | os.PathLike[str],
     *,
     on_progress: OnProgress | None = None,
+    on_launch: OnLaunch | None = None,
     enough: Enough | None = None,
+    start: Start = local_ranks,
 ) -> Path:
     """Measure a plan into a record, or go on with one that holds fewer complete launches than planned.
 
@@ -58,8 +73,10 @@ def run(
     plan : from ``planning.make_plan``
     path : the record; created, or appended to when it holds the same plan
     on_progress : called at every step while compiling, and after every round
+    on_launch : called after every launch that is not the last, while nothing is measured, with the whole record
     enough : asked after every launch, with the whole record, whether to stop; ``plan.launches`` are then the most, and
         none is begun after the budget
+    start : the processes of a launch; default: all on this host
 
     Returns
     -------
@@ -69,20 +86,22 @@ def run(
     Raises
     ------
     MeasureError
-        If the file holds another plan, no program of the workload can be built, or too many launches fail.
+        If the file holds another plan, or one measured on another kind of device, no program of the workload can be
+        built, or too many launches fail.
     RecordError
-        If the file exists and is no record.
+        If the file exists and is no record, cannot be written, or is being written by another process (``Held``).
     Interrupted
-        On Ctrl-C; what was measured is in the file.
+        On Ctrl-C, the signals in ``endings``, and before a batch job ends; what was measured is in the file.
     """
-    state = _Sweeping(plan=plan, path=Path(path), on_progress=on_progress or _silent, enough=enough)
-    state.open()
+    state = _Sweeping(
+        plan=plan, path=Path(path), on_progress=on_progress or _silent, on_launch=on_launch, enough=enough, start=start
+    )
     try:
-        state.measure()
-    except KeyboardInterrupt:
-        raise Interrupted(state.describe_interruption()) from None
-    finally:
-        state.writer.close()
+        with like_interrupts(), Lock(path), state.writer:
+            state.open()
+            state.measure()
+    except KeyboardInterrupt as interruption:
+        raise Interrupted(state.describe_interruption(), signal_of(interruption)) from None
     return state.path
 
 
@@ -95,6 +114,11 @@ def complete_launches(record: store.Record) -> int:
     return len({(v.visit.sweep, v.visit.launch) for v in rounds.timed_visits(record) if v.complete})
 
 
+def complete_rounds(record: store.Record) -> int:
+    """Rounds, over all launches, that hold every cell not barred."""
+    return len({(v.visit.sweep, v.visit.launch, v.visit.round) for v in rounds.timed_visits(record) if v.complete})
+
+
 @dataclass
 class _Sweeping:
     """A sweep under way."""
@@ -102,27 +126,39 @@ class _Sweeping:
     plan: Plan
     path: Path
     on_progress: OnProgress
+    on_launch: OnLaunch | None = None
     enough: Enough | None = None
+    start: Start = local_ranks
     stopped: bool = False
+    traced: bool = False
     sweep: str = ""
     done: int = 0
+    rounds: int = 0
     failures: list[Failure] = field(default_factory=list)
     held: list[Line] = field(default_factory=list)
     number: int = 0
     ends_at: float | None = None
+    job_ends_at: float | None = None
     round_s: float = 0.0
+    before: Launch | None = None
+    built: bool = False
+
+    def __post_init__(self) -> None:
+        self.writer = store.Writer(self.path)
 
     def open(self) -> None:
         """Find out what the file holds."""
-        self.writer = store.Writer(self.path)
         if self.path.exists() and (self.path.stat().st_size or not self.path.is_file()):
             record = store.read(self.path)
             for sweep in record.sweeps:
-                _check_same_plan(self.plan, sweep.plan, self.path)
+                check_same_plan(self.plan, sweep.plan, self.path)
             self.sweep = record.sweeps[-1].sweep
             self._look(record)
             self.failures = list(record.failures)
             self.number = len(record.launches)
+            self.before = record.launches[-1] if record.launches else None
+            if self._missing or self._owes_trace:
+                self.writer.reopen()
         else:
             self.sweep = _identifier()
             opening = Sweep(
@@ -135,10 +171,21 @@ class _Sweeping:
             self.held = [opening]
         if self.plan.budget_s is not None:
             self.ends_at = time.monotonic() + self.plan.budget_s * self._missing / self.plan.launches
+        if self._missing:
+            self.job_ends_at = job_ends_at()
+            self.ends_at = within_job(self.ends_at, self.job_ends_at)
 
     @property
     def _missing(self) -> int:
-        return self.plan.launches - self.done
+        """Launches still to be made; one that was cut short counts, and the rounds it lacks are made up by another."""
+        missing = self.plan.launches - self.done
+        if self.plan.rounds is None or self.plan.budget_s is not None:
+            return missing
+        return max(missing, -((self.rounds - self.plan.launches * self.plan.rounds) // self.plan.rounds))
+
+    @property
+    def _owes_trace(self) -> bool:
+        return self.plan.trace and not self.traced
 
     @property
     def _out_of_time(self) -> bool:
@@ -148,23 +195,36 @@ class _Sweeping:
         """Launch until enough launches are complete."""
         replaced = 0
         while self._missing > 0 and not self.stopped:
-            before = self.done
+            if self.job_ends_at is not None and time.monotonic() > self.job_ends_at:
+                raise Ended(signal.SIGTERM)  # what the batch system would send a minute later
+            before, barred = self.done, self._barred()
             self._launch()
             self.number += 1
             if self.path.exists():
                 self._write_held()
-                self._look(store.read(self.path))
-            replaced += self.done <= before
+                record = store.read(self.path)
+                self._look(record)
+                if self.on_launch is not None and self._missing > 0 and not self.stopped:
+                    self.on_launch(record)
+            # A second death at one cell, while others work, is a step forward: the next launches leave that cell out.
+            further = self.built and self._barred() > barred
+            replaced = 0 if further else replaced + (self.done <= before)
             if replaced >= MAX_REPLACED or (replaced and not self.done and self._out_of_time):
                 raise MeasureError(self._describe_giving_up())
+        if self._owes_trace:
+            self._launch(only_trace=True)
+            self._write_held()
 
     def _look(self, record: store.Record) -> None:
         """Count the complete launches; where a question decides when to stop, ask it, and mind the budget."""
         self.done = complete_launches(record)
+        self.rounds = complete_rounds(record)
+        self.traced = bool(record.traces)
         if self.enough is not None and self.done:
             self.stopped = self.enough(record) or self._out_of_time
 
-    def _launch(self) -> None:
+    def _launch(self, *, only_trace: bool = False) -> None:
+        self.built = False
         request = Request(
             plan=self.plan,
             sweep=self.sweep,
@@ -172,25 +232,34 @@ class _Sweeping:
             number=self.number,
             barred=tuple(self._barred()),
             ends_at=self._share(),
+            only_trace=only_trace,
             parent=os.getpid(),
         )
-        with Child(request) as child:
-            for message in child.messages():
-                self._take(message)
+        with Group(request, self.start) as group:
+            for message in group.messages():
+                # Whatever goes wrong while tracing costs the trace alone, whichever stage it was.
+                traced = only_trace and isinstance(message, Failure)
+                self._take(msgspec.structs.replace(message, stage="trace") if traced else message)
 
     def _share(self) -> float | None:
         """When this launch must end for the launches still missing to have equal time."""
         if self.ends_at is None:
             return None
         now = time.monotonic()
-        return now + max(0.0, self.ends_at - now) / self._missing
+        return now + max(0.0, self.ends_at - now) / (self._missing + self._owes_trace)
 
     def _take(self, message: Message) -> None:
-        if isinstance(message, Visit):
+        if isinstance(message, Visit | Trace):
             self._write_held()
             self.writer.write(message)
-        elif isinstance(message, Launch | Program | Failure):
+        elif isinstance(message, Launch | Program | Failure | Closing):
+            if isinstance(message, Launch):
+                if self.before is not None:
+                    check_same_machine(self.before, message, self.path)
+                self.before = message
             self.held.append(message)
+            if isinstance(message, Program):
+                self.built |= message.cell.role == self.plan.leading_role
             if isinstance(message, Failure):
                 self._consider(message)
         elif isinstance(message, Ready):
@@ -222,12 +291,16 @@ class _Sweeping:
         left = None if self.ends_at is None else max(0.0, self.ends_at - time.monotonic())
         self.on_progress(
             Progress(
-                launch=self.done + 1, launches=self.plan.launches, round=round_number, seconds_left=left, what=what
+                launch=min(self.done + 1, self.plan.launches),
+                launches=self.plan.launches,
+                round=round_number,
+                seconds_left=left,
+                what=what,
             )
         )
 
     def describe_interruption(self) -> str:
-        """What a user needs to know after Ctrl-C."""
+        """What a user needs to know after Ctrl-C and the like."""
         if not self.path.exists():
             return "interrupted before anything was measured; nothing was written."
         done = complete_launches(store.read(self.path))
@@ -248,24 +321,11 @@ def describe_failure(failure: Failure, opening: str) -> str:
 
 def describe_no_workload(plan: Plan, failures: Sequence[Failure]) -> str:
     """Why no program of the workload could be built: the first failure, preferably of the workload itself."""
-    of_workload = (f for f in failures if f.cell is not None and f.cell.role == "workload")
+    of_workload = (f for f in failures if f.cell is not None and f.cell.role == plan.leading_role)
     failure = next(of_workload, next(iter(failures), None))
     if failure is None:
         return f"{plan.workload} cannot be measured: the process ended without a reason."
     return describe_failure(failure, f"{plan.workload} cannot be measured")
-
-
-def _check_same_plan(ours: Plan, theirs: Plan, path: Path) -> None:
-    different = [
-        f"{name} ({getattr(theirs, name)} there, {getattr(ours, name)} now)"
-        for name in Plan.__struct_fields__
-        if getattr(ours, name) != getattr(theirs, name)
-    ]
-    if different:
-        raise MeasureError(
-            f"{path} holds a sweep of another plan; they differ in {', '.join(different)}. "
-            "Give another file with -o, or the same options to go on."
-        )
 
 
 def _identifier() -> str:

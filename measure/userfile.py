@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, Literal, TypeVar
 
 from ..model.cell import AS_WRITTEN
+from .signatures import refuse_signature
 from .workload import Build, MeasureError, Workload
 
 _DECLARATION = "__breakeven__"
@@ -214,6 +215,9 @@ def _function(module: ModuleType, target: str, name: str) -> Callable[..., Any]:
 
 def _declared(name: str, build: Callable[..., Any]) -> Workload:
     said: Declaration = getattr(build, _DECLARATION, Declaration())
+    refuse_signature(build, name, ("mesh", "size"))
+    refuse_signature(said.local, f"{name}: local {_name(said.local)}", ("mesh", "size"))
+    refuse_signature(said.work, f"{name}: work {_name(said.work)}", ("local_size",))
     return Workload(
         name=name,
         builds={AS_WRITTEN: build},
@@ -235,3 +239,7 @@ def _of_function(build: Callable[..., Any]) -> Workload:
             f"{qualified}: fresh processes measure and must find the function: define it at the top level of a file."
         )
     return _declared(f"{filename}:{qualified}", build)
+
+
+def _name(function: object) -> str:
+    return getattr(function, "__name__", type(function).__name__)

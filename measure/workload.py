@@ -49,5 +49,9 @@ class Workload:
         return tuple(self.builds)
 
 
+NO_WORKLOAD = Workload(name="", builds={})
+"""Stands where links between devices are measured instead of a program."""
+
+
 class MeasureError(ValueError):
     """A user's mistake or a program that cannot be measured; the message says what to do."""

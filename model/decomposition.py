@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .cell import Cell
-from .law import Design, Law, cause_of, terms
+from .law import ONE_PROCESS, Design, Law, Spread, cause_of, terms
 from .program import ProgramFacts
 
 CAUSES = ("dispatch", "communication", "compute")
@@ -46,6 +46,7 @@ def at(
     facts: ProgramFacts | None,
     *,
     cores: int | None,
+    spread: Spread = ONE_PROCESS,
 ) -> dict[str, np.ndarray]:
     """Split the time of one more cell, measured or not.
 
@@ -55,7 +56,7 @@ def at(
     names : names of the P parameters, as in the fitted ``Design``
     values : ndarray, shape (..., P), SI units
     cell, facts : where; the facts of its program (``unmeasured.facts_at`` finds them)
-    cores : as for ``design``
+    cores, spread : as for ``design``
 
     Returns
     -------
@@ -70,7 +71,7 @@ def at(
     """
     values = np.asarray(values, dtype=float)
     try:
-        row = terms(law, cell, facts, cores=cores)
+        row = terms(law, cell, facts, cores=cores, spread=spread)
     except ValueError as error:
         raise NotPredictable(f"{cell}: {error}.") from error
     total = {cause: np.zeros(values.shape[:-1]) for cause in CAUSES}

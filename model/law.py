@@ -3,7 +3,7 @@
 ::
 
     T(n, S) = c0                                   per program
-            + entry [n > 1] + dispatch n           one process feeds n devices
+            + entry [n > 1] + dispatch n_local     one process feeds n_local devices: n, or fewer where it has fewer
             + floor + gamma work                   compute, work of ONE device's program
             + sum_k alpha0 + steps_k alpha + bytes_k beta      communication, n > 1
 
@@ -65,6 +65,16 @@ class Law:
         return f"{self.all_reduce}, {self.compute}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """How many devices one process feeds at most, and how many share the cores of one host. None: all of them."""
+
+    per_process: int | None = None
+    per_node: int | None = None
+
+
+ONE_PROCESS = Spread()
+
 MENU = tuple(Law(all_reduce, compute) for all_reduce, compute in product(ALL_REDUCES, COMPUTES))
 
 
@@ -84,7 +94,14 @@ class Design:
     causes: tuple[str, ...]
 
 
-def design(law: Law, cells: Sequence[Cell], facts: Mapping[Cell, ProgramFacts | None], *, cores: int | None) -> Design:
+def design(
+    law: Law,
+    cells: Sequence[Cell],
+    facts: Mapping[Cell, ProgramFacts | None],
+    *,
+    cores: int | None,
+    spread: Spread = ONE_PROCESS,
+) -> Design:
     """Build the design matrix of a law.
 
     Parameters
@@ -95,7 +112,9 @@ def design(law: Law, cells: Sequence[Cell], facts: Mapping[Cell, ProgramFacts | 
         Facts of the cells' programs. A cell without facts (data from elsewhere) has work S / n, a ``chain`` then k
         all-reduces of its payload, a ``workload`` no known communication.
     cores : int or None
-        Cores that the devices share; only ``cores-limited`` reads it.
+        Cores that the devices of a host share; only ``cores-limited`` reads it.
+    spread : Spread
+        Over processes and hosts.
 
     Returns
     -------
@@ -109,7 +128,7 @@ def design(law: Law, cells: Sequence[Cell], facts: Mapping[Cell, ProgramFacts | 
     """
     if reason := undefined(law, cells, facts, cores=cores):
         raise ValueError(f"law {law.name!r} is not defined here: {reason}.")
-    rows = [terms(law, cell, facts.get(cell), cores=cores) for cell in cells]
+    rows = [terms(law, cell, facts.get(cell), cores=cores, spread=spread) for cell in cells]
     names = sorted({name for row in rows for name, value in row.items() if value}, key=_column_key)
     matrix = np.array([[row.get(name, 0.0) for name in names] for row in rows], dtype=float).reshape(len(rows), -1)
     return Design(
@@ -120,13 +139,16 @@ def design(law: Law, cells: Sequence[Cell], facts: Mapping[Cell, ProgramFacts | 
     )
 
 
-def terms(law: Law, cell: Cell, facts: ProgramFacts | None, *, cores: int | None) -> dict[str, float]:
+def terms(
+    law: Law, cell: Cell, facts: ProgramFacts | None, *, cores: int | None, spread: Spread = ONE_PROCESS
+) -> dict[str, float]:
     """Return the coefficient of each parameter in the time of one cell (zeros may be left out)."""
     n = cell.num_devices
     probe = cell.role in ("chain", "replay")
-    row = {"c0_probe" if probe else "c0": 1.0, "entry": float(n > 1), "dispatch": float(n)}
+    local = min(n, spread.per_process or n)
+    row = {"c0_probe" if probe else "c0": 1.0, "entry": float(n > 1), "dispatch": float(local)}
     if cell.role in ("workload", "local"):
-        row |= _compute_terms(law, cell, facts, cores)
+        row |= _compute_terms(law, cell, facts, cores, spread)
     if cell.role not in ("local", "null"):
         row |= _communication_terms(law, cell, facts)
     return row
@@ -193,13 +215,15 @@ def collective_name(kind: str, num_devices: int, message_bytes: float) -> str:
     return f"collective[{num_devices}, {_number(message_bytes)}{suffix}]"
 
 
-def _compute_terms(law: Law, cell: Cell, facts: ProgramFacts | None, cores: int | None) -> dict[str, float]:
+def _compute_terms(
+    law: Law, cell: Cell, facts: ProgramFacts | None, cores: int | None, spread: Spread
+) -> dict[str, float]:
     if law.compute == "by-local-size":
         return {compute_name(cell.size_per_device): 1.0}
     amount = work(cell, facts)
     if amount is None:
         raise ValueError("its work is unknown")
-    n = cell.num_devices
+    n = min(cell.num_devices, spread.per_node or cell.num_devices)
     match law.compute:
         case "cores-limited":
             if cores is None:

@@ -48,6 +48,9 @@ class ProgramFacts:
     devices_used : devices the compiled program runs on; fewer than the mesh has where nothing lies on the others
     inputs_in_place : every argument already lies as the program wants it when it is called
     collectives_known : False for data from elsewhere that do not say what the program exchanges
+    peak_flops : flops per second that one device cannot exceed, a generous bound; None where it is unknown, or where
+        the counted flops need not be those that run
+    padded_share : share of the size axis that is padding, where the size does not divide by the devices
     """
 
     flops: float | None = None
@@ -63,6 +66,8 @@ class ProgramFacts:
     devices_used: int | None = None
     inputs_in_place: bool = True
     collectives_known: bool = True
+    peak_flops: float | None = None
+    padded_share: float | None = None
 
     @property
     def communicates(self) -> bool:

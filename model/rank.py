@@ -20,6 +20,7 @@ SEPARATORS = {
     "chain": "chains of collectives of different length",
     "count above 1": "another device count above 1",
     "count": "another device count",
+    "process": "several devices in each process",
     "one device": "a run on one device",
     "size": "another size",
     "work": "another size, or a known amount of work",
@@ -139,8 +140,16 @@ def _separator(tie: tuple[str, ...], design: Design) -> str:
     elif "entry" in stems and "dispatch" not in stems:
         key = "one device"
     else:
-        key = "count"
+        key = "process" if "dispatch" in stems and _one_device_a_process(design) else "count"
     return SEPARATORS[key]
+
+
+def _one_device_a_process(design: Design) -> bool:
+    """Whether some cell has several devices and each of their processes but one to feed."""
+    if not {"entry", "dispatch"} <= set(design.names):
+        return False
+    entry, dispatch = (design.matrix[:, design.names.index(name)] for name in ("entry", "dispatch"))
+    return bool(np.any((entry > 0) & (dispatch == 1)))
 
 
 def _rank(matrix: np.ndarray, tolerance: float) -> int:

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 from ..data.schema import Plan
 from ..data.store import read
 from ..fit.launches import LaunchTable, from_record
+from ..measure.launch import local_ranks
 from ..measure.planning import make_plan
-from ..measure.sweep import OnProgress
+from ..measure.processes.cluster import refuse_several
+from ..measure.processes.group import Start
+from ..measure.sweep import OnLaunch, OnProgress
 from ..measure.sweep import run as measure
 from ..measure.userfile import resolve
 
@@ -62,7 +65,7 @@ def run(
     Raises
     ------
     MeasureError, RecordError
-        As ``make_plan`` and ``measure.sweep.run`` do.
+        As ``make_plan`` and ``measure.sweep.run`` do, and in one of several processes that a launcher started.
 
     Examples
     --------
@@ -71,13 +74,21 @@ def run(
     >>> study = breakeven.study.run("sin-reduce", devices=[1, 2], sizes=[512, 1024, 2048])  # doctest: +SKIP
     >>> study.answer.break_even.first.estimate  # doctest: +SKIP
     """
+    refuse_several()
     plan = make_plan(resolve(workload), devices=devices, sizes=sizes, sizes_per_device=sizes_per_device, **options)
     return carry_out(plan, record, on_progress=on_progress)
 
 
-def carry_out(plan: Plan, record: str | os.PathLike[str], *, on_progress: OnProgress | None = None) -> Study:
+def carry_out(
+    plan: Plan,
+    record: str | os.PathLike[str],
+    *,
+    on_progress: OnProgress | None = None,
+    on_launch: OnLaunch | None = None,
+    start: Start = local_ranks,
+) -> Study:
     """Measure a plan, fit the record, answer."""
-    path = measure(plan, record, on_progress=on_progress)
+    path = measure(plan, record, on_progress=on_progress, on_launch=on_launch, start=start)
     from ..fit.report import answer  # imports jax, which the measuring parent has no use for
 
     table = from_record(read(path))

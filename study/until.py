@@ -15,7 +15,9 @@ from ..fit.breakeven import break_even
 from ..fit.launches import LaunchTable, from_record
 from ..fit.optimum import optimum
 from ..fit.planning.stopping import MIN_LAUNCHES_AT_LOOK, Look, Precision, look, look_confidence
-from ..measure.sweep import OnProgress
+from ..measure.launch import local_ranks
+from ..measure.processes.group import Start
+from ..measure.sweep import OnLaunch, OnProgress
 from ..measure.sweep import run as measure
 from ..model.cell import devices
 
@@ -114,7 +116,13 @@ def check(goal: Goal, plan: Plan) -> None:
 
 
 def carry_out(
-    plan: Plan, record: str | os.PathLike[str], goal: Goal, *, on_progress: OnProgress | None = None
+    plan: Plan,
+    record: str | os.PathLike[str],
+    goal: Goal,
+    *,
+    on_progress: OnProgress | None = None,
+    on_launch: OnLaunch | None = None,
+    start: Start = local_ranks,
 ) -> tuple[Path, Outcome]:
     """Measure launch by launch until the goal is reached, ``plan.launches`` are done, or the budget is spent.
 
@@ -126,7 +134,14 @@ def carry_out(
         As ``measure.sweep.run`` does.
     """
     check(goal, plan)
-    path = measure(plan, record, on_progress=on_progress, enough=lambda found: judge_record(found, goal).reached)
+    path = measure(
+        plan,
+        record,
+        on_progress=on_progress,
+        on_launch=on_launch,
+        start=start,
+        enough=lambda found: judge_record(found, goal).reached,
+    )
     return path, judge_record(read(path), goal)
 
 

@@ -13,9 +13,11 @@ import numpy as np
 
 from ...data.rounds import timed_visits
 from ...data.store import Record
+from ...data.surroundings import Surroundings, surroundings
 from ..answer import Diagnostic
 from ..launches import LaunchTable
 from ..sample import Sample
+from .drift import machine_drift
 from .influence import chosen_law, deciding_cell, fitted_times, influential_cell
 from .population import copies, modes, normal_launches
 from .residuals import LEVEL, MATTERS, Residuals, judged, skipped
@@ -59,6 +61,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     diagnostics: tuple[Diagnostic, ...]
     residuals: tuple[ResidualGroup, ...]
     rules: tuple[Rule, ...]
+    surroundings: tuple[Surroundings, ...] = ()
 
 
 def table_diagnostics(
@@ -112,9 +115,11 @@ def diagnose(
     groups = by_cell_and_launch(timed_visits(record))
     found = list(table_diagnostics(table, strategy, fits, confidence=confidence))
     if table.replicated:
+        found += machine_drift(table)
         found += [normal_launches(table), first_calls(groups), position(groups, len(table.cells))]
     else:
         found += series(groups)
+    found += _possible_rates(table)
     if fits is not None and fits.laws:
         found += _law_errors(table, strategy, fits)
         counts, sizes = table.devices("workload", strategy), table.sizes("workload", strategy)
@@ -134,7 +139,24 @@ def diagnose(
         diagnostics=tuple(found),
         residuals=(*_by_law(table, strategy, fits), *_by_visit(groups, table)),
         rules=rules(record, table, tuple(found)),
+        surroundings=surroundings(record),
     )
+
+
+def _possible_rates(table: LaunchTable) -> list[Diagnostic]:
+    """What was left out because no device computes so fast; nothing where nothing was."""
+    return [
+        judged(
+            "possible rates",
+            words.partition(": ")[0],
+            statistic=len(table.impossible),
+            p=None,
+            failed=True,
+            words=words.partition(": ")[2],
+            remedy="find out why, before the other times are trusted",
+        )
+        for words in table.impossible
+    ]
 
 
 def _law_residuals(table: LaunchTable, strategy: str, fits: LawFits | None) -> tuple[Sample, np.ndarray] | None:

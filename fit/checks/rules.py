@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ...data.schema import Plan
 from ...data.store import Record
 from ..answer import Diagnostic
 from ..intervals import MIN_LAUNCHES
@@ -175,10 +176,14 @@ def _timing(record: Record, table: LaunchTable) -> Rule:
         if table.synthetic
         else (
             "one process drives all devices: a call is timed until its results are ready on every device, so it is the "
-            f"slowest device's time; no barrier; {plan.warmups} warm-ups a visit, then the median"
+            f"slowest device's time; no barrier; {_warmups(plan)}, then the median"
         )
     )
     return Rule(number=10, title=title, met=not table.synthetic or None, words=words)
+
+
+def _warmups(plan: Plan) -> str:
+    return "warm-ups by a trend test" if plan.warmups is None else f"{plan.warmups} warm-ups a visit"
 
 
 def _bounds(table: LaunchTable) -> Rule:

@@ -28,7 +28,7 @@ def by_cell_and_launch(visits: Sequence[TimedVisit]) -> Groups:
     """Complete visits by cell and launch, in file order."""
     groups: dict[tuple[Cell, str], list[TimedVisit]] = defaultdict(list)
     for visit in visits:
-        if visit.complete:
+        if visit.complete and visit.cell.role != "sentinel":
             groups[visit.cell, visit.visit.launch].append(visit)
     return groups
 

@@ -18,7 +18,6 @@ from .launch_cost import VISIT_OVERHEAD_S, LaunchCost
 
 CHAINS = ((0.25, (1, 16)), (1.0, (1, 4, 16)), (4.0, (1, 16)))
 """Payloads of the chains, in the workload's own, and how many collectives each chain has, as ``measure`` makes them."""
-DEFAULT_WARMUPS = 2
 MOST_SUBSETS = 64
 """Sets of counts, and of sizes, that are tried; beyond it only pairs with the ends."""
 
@@ -161,7 +160,10 @@ def command(
     words = ["breakeven", "measure", plan.workload, "--devices", _list(candidate.devices)]
     words += [option, _list(candidate.sizes), "--strategies", ",".join(strategies)]
     words += ["--launches", str(launches), "--calls", str(calls), "--budget", f"{math.ceil(budget_s)}s"]
-    words += ["--warmups", str(plan.warmups)] * (plan.warmups != DEFAULT_WARMUPS)
+    if candidate.pooled:
+        # A sweep of another plan may find its own warm-ups; launches of the same one must do the same.
+        words += [] if plan.warmups is None else ["--warmups", str(plan.warmups)]
+        words += ["--no-sentinel"] * (not plan.sentinel)
     words += ["--no-controls"] * (not candidate.controls) + ["--no-probes"] * (not candidate.probes)
     if plan.objective != ("throughput" if plan.path == "weak" else "time"):
         words += ["--objective", plan.objective]

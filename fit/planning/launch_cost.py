@@ -13,7 +13,9 @@ from ...model.cell import QUEUED_ROLES
 ASSUMED_START_S = 3.0
 ASSUMED_PROGRAM_S = 0.1
 ASSUMED_CALLS = 10
-"""Where the record does not say: imports and the backend's start; building one program; timed calls a visit."""
+ASSUMED_WARMUPS = 2
+"""Where the record does not say: imports and the backend's start; building one program; calls of a visit, timed and
+discarded."""
 VISIT_OVERHEAD_S = 1e-4
 
 
@@ -33,7 +35,7 @@ class LaunchCost:
     start_s: float = ASSUMED_START_S
     program_s: float = ASSUMED_PROGRAM_S
     calls: int = ASSUMED_CALLS
-    warmups: int = 2
+    warmups: int = ASSUMED_WARMUPS
     queued_calls: int = 4
     assumed: tuple[str, ...] = ()
 
@@ -72,10 +74,16 @@ def launch_cost(record: Record) -> LaunchCost:
         start_s=max(0.0, median(gaps) - programs * program_s) if gaps else ASSUMED_START_S,
         program_s=program_s,
         calls=max(1, round(median(counts))) if counts and not foreign else ASSUMED_CALLS,
-        warmups=plan.warmups,
+        warmups=_warmups(record) if plan.warmups is None else plan.warmups,
         queued_calls=plan.queued_calls,
         assumed=tuple(assumed),
     )
+
+
+def _warmups(record: Record) -> int:
+    """Of a typical visit: launches may differ in it."""
+    found = [visit.warmups for visit in record.visits]
+    return ASSUMED_WARMUPS if not found else round(median(found))
 
 
 def _gaps(record: Record) -> list[float]:

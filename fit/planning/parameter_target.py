@@ -123,7 +123,7 @@ class ParameterTarget:
     def _columns(self, cells: Sequence[Cell], found: Programs) -> Design | None:
         if not cells or undefined(self.law.law, cells, found.facts, cores=self.table.cores):
             return None
-        columns = design(self.law.law, cells, found.facts, cores=self.table.cores)
+        columns = design(self.law.law, cells, found.facts, cores=self.table.cores, spread=self.table.spread)
         known = {*self.law.design.names, "c0_probe"}
         return columns if set(columns.names) <= known else None
 

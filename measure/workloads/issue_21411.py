@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..workload import Workload
+from ..workload import MeasureError, Workload
 from .placement import axis, random, replicate, split
 
 if TYPE_CHECKING:
@@ -58,6 +58,11 @@ def build_pmap(mesh: Mesh, size: int) -> tuple[Any, ...]:
 
     rows, var = arrays(size)
     devices = list(mesh.devices.ravel())
+    if len({device.process_index for device in devices}) > 1:
+        raise MeasureError(
+            "pmap takes its arguments process by process, so this program runs in one process only; with --processes "
+            "give --strategies jit,shard_map."
+        )
     by_device = rows.reshape(len(devices), -1, WIDTH)
     solve = jax.pmap(vectorized_solve, in_axes=(0, None), devices=devices)
     return solve, (jnp.asarray(by_device), jnp.asarray(var))

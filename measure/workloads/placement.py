@@ -24,15 +24,17 @@ def axis(mesh: Mesh) -> str:
 
 def split(array: Any, mesh: Mesh, *, dimension: int = 0) -> Array:
     """Place an array with one dimension split over the mesh."""
-    import jax
     from jax.sharding import NamedSharding, PartitionSpec
 
-    return jax.device_put(array, NamedSharding(mesh, PartitionSpec(*[None] * dimension, axis(mesh))))
+    from ..processes.meshes import from_host
+
+    return from_host(array, NamedSharding(mesh, PartitionSpec(*[None] * dimension, axis(mesh))))
 
 
 def replicate(array: Any, mesh: Mesh) -> Array:
     """Place a whole copy of an array on every device."""
-    import jax
     from jax.sharding import NamedSharding, PartitionSpec
 
-    return jax.device_put(array, NamedSharding(mesh, PartitionSpec()))
+    from ..processes.meshes import from_host
+
+    return from_host(array, NamedSharding(mesh, PartitionSpec()))

@@ -2,6 +2,7 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from breakeven.fit.compilation import cache_folder, enable_cache
@@ -33,6 +34,26 @@ def test_a_relative_cache_home_is_ignored(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", "somewhere")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_folder() == tmp_path / ".cache" / "breakeven"
+
+
+@pytest.mark.parametrize(
+    ("variables", "folder"),
+    [
+        ({"BREAKEVEN_CACHE": "/scratch/fits", "XDG_CACHE_HOME": "/other"}, "/scratch/fits"),
+        ({"BREAKEVEN_CACHE": "", "XDG_CACHE_HOME": "/other"}, None),
+        ({"BREAKEVEN_CACHE": "somewhere"}, None),
+        ({"SLURM_JOB_ID": "7"}, None),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, None),
+        ({"SLURM_JOB_ID": "7", "XDG_CACHE_HOME": "/scratch"}, "/scratch/breakeven"),
+    ],
+)
+def test_a_batch_job_keeps_nothing_at_home_unless_told(variables, folder):
+    assert cache_folder(variables) == (None if folder is None else Path(folder))
+
+
+def test_nothing_is_kept_where_none_is_wanted(monkeypatch):
+    monkeypatch.setenv("BREAKEVEN_CACHE", "")
+    assert enable_cache() is None
 
 
 @pytest.mark.parametrize("kind", ["file", "link"])

@@ -9,7 +9,7 @@ import uuid
 import pytest
 from breakeven.data.schema import Failure, Launch, Program, Visit
 from breakeven.measure.clock import MAX_CALLS, MIN_CALLS
-from breakeven.measure.launch import Child
+from breakeven.measure.processes.group import Group
 from breakeven.measure.protocol import Decoder, Finished, Ready, Request, Round, Step
 from breakeven.model.cell import Cell
 
@@ -17,8 +17,8 @@ from breakeven.model.cell import Cell
 def launch(plan, **options):
     """Every message of one launch."""
     request = Request(plan=plan, sweep=uuid.uuid4().hex, launch=uuid.uuid4().hex, parent=os.getpid(), **options)
-    with Child(request) as child:
-        return list(child.messages())
+    with Group(request) as group:
+        return list(group.messages())
 
 
 def of(kind, messages):
@@ -138,7 +138,7 @@ calls = [0]
 
 def later(x, v):
     calls[0] += x.shape[0] == 16
-    if x.shape[0] == 16 and calls[0] > 5:
+    if x.shape[0] == 16 and calls[0] > 10:
         raise ValueError("enough")
     return float(mean(x, v))
 
@@ -148,7 +148,7 @@ def build(mesh, size):
 
 
 def test_a_cell_that_fails_twice_while_timed_is_left_out(user_file, plan_of):
-    # Traced once, called once to be checked and three times to calibrate; then it raises.
+    # Traced once, called six times to be checked and three times to calibrate; then it raises.
     plan = plan_of(user_file(RAISES_LATER), rounds=4, warmups=0, queued_calls=0)
     messages = launch(plan)
     failures = of(Failure, messages)
@@ -235,7 +235,7 @@ def test_a_death_costs_the_step_under_way(user_file, plan_of, end, how):
 
         def dies(x, v):
             calls[0] += x.shape[0] == 16
-            if x.shape[0] == 16 and calls[0] > 5:
+            if x.shape[0] == 16 and calls[0] > 10:
                 print("last words", flush=True)
                 {end}
             return float(mean(x, v))
@@ -320,11 +320,11 @@ def test_the_child_ends_with_its_parent(user_file, plan_of, tmp_path):
     script = (
         "import os, sys, time, msgspec\n"
         "from breakeven.data.schema import Plan, Launch, Program\n"
-        "from breakeven.measure.launch import Child\n"
+        "from breakeven.measure.processes.group import Group\n"
         "from breakeven.measure.protocol import Request\n"
         "plan = msgspec.json.decode(sys.argv[1], type=Plan)\n"
-        "with Child(Request(plan=plan, sweep='s', launch='l', parent=os.getpid())) as child:\n"
-        "    for message in child.messages():\n"
+        "with Group(Request(plan=plan, sweep='s', launch='l', parent=os.getpid())) as group:\n"
+        "    for message in group.messages():\n"
         "        if isinstance(message, Launch): print(message.pid, flush=True)\n"
         "        if isinstance(message, Program): os.kill(os.getpid(), 9)\n"
     )

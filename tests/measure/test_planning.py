@@ -95,6 +95,9 @@ def test_more_devices_than_exist():
 def test_a_visit_never_holds_more_calls_than_the_record_allows():
     with pytest.raises(MeasureError, match="calls and warmups together must be at most 64, got 65"):
         plan(sizes=[8], calls=60, warmups=5)
+    with pytest.raises(MeasureError, match=r"at most 64, got 65 \(up to 8 warmups, by a trend test\)"):
+        plan(sizes=[8], calls=57)
+    assert plan(sizes=[8], calls=56).warmups is None
 
 
 def test_a_size_need_not_divide_where_the_workload_says_so():
@@ -121,13 +124,14 @@ def test_a_range_is_log_spaced_and_rounded_to_what_divides():
     counts=st.lists(st.integers(1, 12), min_size=1, max_size=4),
 )
 def test_every_size_of_a_range_divides_and_is_near_its_range(first, last, number, counts):
+    first, last = sorted((first, last))
     sizes = planning.parse_sizes(f"{first}:{last}:{number}", counts)
     multiple = math.lcm(*counts)
     assert 1 <= len(sizes) <= number
     assert list(sizes) == sorted(set(sizes))
     for size in sizes:
         assert all(size % n == 0 for n in counts)
-        assert min(first, last) - multiple < size < max(first, last) + multiple or size == multiple
+        assert first - multiple < size < last + multiple or size == multiple
 
 
 @pytest.mark.parametrize("text", ["", "8,x", "8,-3", "8,2.5", "0", "nan", "inf:8:2"])
@@ -154,6 +158,7 @@ def test_a_dry_run_compiles_and_says_what_is_identified(user_file):
         "replay": 3,
         # k = 1, 4, 16 at 4 bytes and 1, 16 at 16 bytes, on three counts.
         "chain": 15,
+        "sentinel": 1,
     }
     assert found.seconds >= 40.0
     assert found.round_s > 0

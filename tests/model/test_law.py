@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from breakeven.model.cell import Cell
-from breakeven.model.law import MENU, Law, design, undefined
+from breakeven.model.law import MENU, Law, Spread, design, undefined
 from breakeven.model.program import Collective, ProgramFacts
+from breakeven.model.rank import identify
 
 RING = Law("ring", "per-device")
 VALUES = {
@@ -175,3 +176,37 @@ def test_unknown_forms_are_named():
         Law("tree", "per-device")
     with pytest.raises(ValueError, match="compute must be one of per-device"):
         Law("ring", "perfect")
+
+
+def test_a_process_pays_dispatch_for_its_own_devices_only():
+    cells = [cell("null", n) for n in (1, 2, 4, 8)]
+    found = design(RING, cells, {}, cores=None, spread=Spread(per_process=2, per_node=4))
+    values = [VALUES[name] for name in found.names]
+    expected = [3e-6 + 11e-6, 3e-6 + 7e-6 + 22e-6, 3e-6 + 7e-6 + 22e-6, 3e-6 + 7e-6 + 22e-6]
+    np.testing.assert_allclose(found.matrix @ values, expected, rtol=1e-12)
+
+
+def test_with_one_device_a_process_dispatch_is_part_of_the_constant():
+    cells = [cell("null", n) for n in (1, 2, 4, 8)]
+    alone = identify(design(RING, cells, {}, cores=None))
+    spread = identify(design(RING, cells, {}, cores=None, spread=Spread(per_process=1)))
+    assert alone.identified == {"c0": True, "entry": True, "dispatch": True}
+    assert spread.identified == {"c0": False, "entry": True, "dispatch": False}
+    assert set(spread.tied[0]) == {"c0", "dispatch"}
+    assert spread.ties == (
+        "c0 and dispatch multiply the same column; several devices in each process would separate them",
+    )
+
+
+def test_devices_of_one_host_share_its_cores():
+    law, size = Law("ring", "cores-limited"), 800
+    found = design(
+        law,
+        [cell("local", n, size * n) for n in (1, 2, 4, 8)],
+        {},
+        cores=2,
+        spread=Spread(per_process=2, per_node=4),
+    )
+    gamma = found.matrix[:, found.names.index("gamma")]
+    # Of 8 devices, 4 on each of two hosts: two cores a host do the work of 4.
+    np.testing.assert_allclose(gamma, [size, size, 2 * size, 2 * size])
