@@ -140,6 +140,17 @@ def run(kills: int, processes: int, seed: int, folder: Path, rounds: int | None 
             yield kill
 
 
+def _wait(process: subprocess.Popen[bytes]) -> list[str]:
+    """Wait for the sweep's end; what is wrong when it does not come."""
+    try:
+        process.wait(MOST_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return [f"it did not end within {MOST_S:g} s"]
+    return []
+
+
 def _kill(plan: Plan, path: Path, moment: float, victim: str, whole_s: float, cells: set[Cell]) -> Kill:
     with tempfile.TemporaryFile("w+") as said_file:
         process = _start(plan, path, said_file)
@@ -152,11 +163,10 @@ def _kill(plan: Plan, path: Path, moment: float, victim: str, whole_s: float, ce
         with contextlib.suppress(ProcessLookupError, KeyError):
             os.kill(targets[victim], signal.SIGKILL)
         # Of a child that is killed the leader hears, and goes on by itself.
-        process.wait(MOST_S)
+        why = _wait(process)
         left = _outlived(children)
         said_file.seek(0)
         said = len(said_file.read().splitlines())
-    why = []
     content = path.read_bytes() if path.exists() else b""
     kept = 0
     if content:
