@@ -24,6 +24,9 @@ lint: $(VENV)/.test
 evidence: $(VENV)/.test
 	$(BIN)/python -m benchmarks.identical
 	$(BIN)/python -m benchmarks.next_point
+	$(BIN)/python -m benchmarks.repeats
+	$(BIN)/python -m benchmarks.overhead
+	$(BIN)/python -m benchmarks.truth
 	$(BIN)/python -m benchmarks.kills
 	$(BIN)/python -m benchmarks.calibration --parts .evidence
 

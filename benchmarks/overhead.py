@@ -70,7 +70,8 @@ def bare(program: Any, calls: int) -> list[float]:
     return latencies
 
 
-def compare(ours: Callable[[], list[float]], plain: Callable[[], list[float]], *, seconds: float, seed: int
+def compare(
+    ours: Callable[[], list[float]], plain: Callable[[], list[float]], *, seconds: float, seed: int
 ) -> tuple[float, float]:
     """Mean log ratio of the medians of paired visits, in random order, and the plain loop's median latency."""
     order, ratios, latencies = random.Random(seed), [], []

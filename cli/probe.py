@@ -52,11 +52,16 @@ RecordFile = Annotated[
         show_default=False,
     ),
 ]
+WHAT_TO_MEASURE = ("devices", "payloads", "launches", "budget", "calls", "platform", "seed")
+"""Options of a sweep of pairs; an order is tried as its pairs were measured."""
+HOW_TO_RUN = ("timeout", "processes", "coordinator", "hide_hosts")
+"""Options of whatever is measured."""
 MANY_PROGRAMS = 500
 """More programs than this make a launch take a minute or more (some 0.1 s each, to compile and to call)."""
 
 
 def command(
+    context: typer.Context,
     file: LinksFile = None,
     pairs: Pairs = False,
     devices: HowMany = None,
@@ -85,16 +90,20 @@ def command(
       breakeven probe links.jsonl --try-order
 
     A message goes to and fro between two devices, 2 and 8 times; the slope is the time of one. --try-order writes
-    beside FILE, as links-order.jsonl. Exit code 1: fewer than three launches, so that nothing has an interval.
+    beside FILE, as links-order.jsonl, and measures as FILE was measured. Exit code 1: fewer than three launches, so
+    that nothing has an interval.
     """
     if folder is not None:
         options.output_folder("--figures", folder)
     if pairs == (file is not None):
         output.bad_argument("FILE", "give a record of links to read, or --pairs to measure one.")
-    if file is not None and record is not None:
-        output.bad_argument("-o", "goes with --pairs; a FILE is only read.")
-    path = record or Path("links.jsonl")
-    options.output_file("-o", path)
+    if file is not None:
+        _refuse_what_is_not_measured(context, record, try_order=try_order)
+    path = Path("links.jsonl") if record is None else record
+    if pairs:
+        options.output_file("-o", path)
+        if try_order:
+            options.output_file("--try-order", _beside(path))
     show = _Show(folder=folder, confidence=confidence, as_json=as_json)
     if file is not None and not try_order:
         show(file)
@@ -106,7 +115,33 @@ def command(
             plan = _plan(devices, payloads, launches, budget, calls, platform, seed, timeout, ranks)
             _measure(plan, path, ranks)
         source = str(path) if file is None else file
-        show(source, _try_order(source, confidence, ranks) if try_order else None)
+        asked = timeout if _given(context, "timeout") else None
+        show(source, _try_order(source, confidence, asked, ranks) if try_order else None)
+
+
+def _refuse_what_is_not_measured(context: typer.Context, record: Path | None, *, try_order: bool) -> None:
+    """Options that would say nothing about a FILE that is only read, or whose order is tried."""
+    if record is not None:
+        output.bad_argument("-o", "goes with --pairs; a FILE is only read.")
+    if try_order:
+        needed = dict.fromkeys(WHAT_TO_MEASURE, "--pairs; an order is tried as FILE was measured.")
+    else:
+        needed = dict.fromkeys(WHAT_TO_MEASURE, "--pairs; a FILE is only read.")
+        needed |= dict.fromkeys(HOW_TO_RUN, "--pairs or --try-order; a FILE is only read.")
+    for name, what in needed.items():
+        if _given(context, name):
+            output.bad_argument(f"--{name.replace('_', '-')}", f"goes with {what}")
+
+
+def _given(context: typer.Context, name: str) -> bool:
+    """Whether an option stands on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _beside(source: Path) -> Path:
+    """Where the record of an order that is tried goes."""
+    return source.with_name(f"{source.stem}-order{source.suffix}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,11 +245,16 @@ def _measure(plan: Plan, path: Path, ranks: Ranks) -> None:
     warn_of_budget(plan, time.monotonic() - started)
 
 
-def _try_order(source: str, confidence: float, ranks: Ranks) -> Path | None:
-    """Measure the proposed order beside the one as it stands; return that record, None where there is none to try."""
+def _try_order(source: str, confidence: float, timeout: str | None, ranks: Ranks) -> Path | None:
+    """Measure the proposed order beside the one as it stands; return that record, None where there is none to try.
+
+    ``timeout``: in place of the record's, if given.
+    """
+    import msgspec
+
     from ..data.store import read
     from ..fit.links import links
-    from ..fit.ring_orders import worth_trying
+    from ..fit.ring_orders import AS_IT_STANDS, worth_trying
     from ..measure.link_plans import orders_plan
 
     record = read(source)
@@ -222,14 +262,16 @@ def _try_order(source: str, confidence: float, ranks: Ranks) -> Path | None:
     if plan.orders:
         output.bad_argument("--try-order", f"{source} is already the record of an order that was tried.")
     found = links(record, confidence=confidence)
-    order = worth_trying(found.orders)
-    if order is None or order == tuple(range(found.num_devices)):
-        output.warn(f"--try-order: nothing to try: {found.orders[-1].reason}")
+    best = worth_trying(found.orders)
+    if best is None or best.proposed is None or best.reason == AS_IT_STANDS:
+        reasons = dict.fromkeys(one.reason for one in (found.orders if best is None else [best]))
+        output.warn(f"--try-order: nothing to try: {'; '.join(reasons)}")
         return None
     if plan.processes != ranks.processes:
         measured = f"{plan.processes} process{'es' if plan.processes != 1 else ''}"
         output.bad_argument("--try-order", f"{source} was measured with {measured}: give --processes {plan.processes}.")
-    path = Path(source)
-    beside = path.with_name(f"{path.stem}-order{path.suffix}")
-    _measure(orders_plan(plan, order), beside, ranks)
+    if timeout is not None:
+        plan = msgspec.structs.replace(plan, step_timeout_s=options.seconds("--timeout", timeout))
+    beside = options.output_file("--try-order", _beside(Path(source)))
+    _measure(orders_plan(plan, best.proposed.order), beside, ranks)
     return beside

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from statistics import median
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -54,7 +55,11 @@ class FailureSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A record at a glance. ``environment``: of the first launch, except its own names and times."""
+    """A record at a glance.
+
+    ``environment``: of the first launch, except its own names and times. ``skew_s``: by device count, median over the
+    visits of how far apart the processes began a call, where they share a clock.
+    """
 
     source: str
     created: str
@@ -70,6 +75,7 @@ class RecordSummary(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
     surroundings: tuple[Surroundings, ...] = ()
     traced: int = 0
+    skew_s: dict[int, float] = {}
 
 
 def summarise(record: Record) -> RecordSummary:
@@ -100,7 +106,17 @@ def summarise(record: Record) -> RecordSummary:
         samples=sum(len(visit.latency_ns) for visit in record.visits),
         surroundings=surroundings(record),
         traced=len(record.traces),
+        skew_s=_skew_s(record),
     )
+
+
+def _skew_s(record: Record) -> dict[int, float]:
+    devices = {(p.sweep, p.launch, p.program): p.cell.num_devices for p in record.programs}
+    found: dict[int, list[int]] = {}
+    for visit in record.visits:
+        if visit.skew_ns is not None:
+            found.setdefault(devices[visit.sweep, visit.launch, visit.program], []).append(visit.skew_ns)
+    return {n: median(skews) * 1e-9 for n, skews in sorted(found.items())}
 
 
 def _launch(record: Record, launch: Launch, visits: pd.DataFrame) -> LaunchSummary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..fit.answer import Answer, Estimate, Meaning
+from ..fit.answer import Answer, Crowd, Estimate, Meaning
 from ..model.cell import devices
 from . import units
 from .text import sentence
@@ -21,8 +21,8 @@ def heading(answer: Answer) -> str:
     The first line says so where the devices are simulated on fewer cores.
     """
     lines = []
-    if answer.shared_resource:
-        lines.append(shared_cores(answer))
+    if answer.shared_cores is not None:
+        lines.append(shared_cores(answer.shared_cores, answer.visible_devices))
     where = units.joined(answer.devices)
     sizes = units.sizes_text(answer.sizes, answer.unit, per_device=answer.path == "weak")
     lines.append(f"{answer.workload} ({answer.strategy}) on {where} devices, {sizes}")
@@ -30,11 +30,12 @@ def heading(answer: Answer) -> str:
     return "\n".join(sentence(line) for line in lines)
 
 
-def shared_cores(answer: Answer) -> str:
-    """``your 8 devices share 2 cores ...``."""
-    simulated = answer.visible_devices or answer.largest_devices
-    cores = "the host's cores" if answer.cores is None else f"{answer.cores} core{'s' if answer.cores != 1 else ''}"
-    return f"your {simulated} devices share {cores}: adding devices here adds no hardware"
+def shared_cores(shared: Crowd, visible: int | None) -> str:
+    """``your 8 devices share 2 cores ...``; where other nodes hold more of them, ``your 4 devices a node ...``."""
+    cores = f"{shared.cores} core{'s' if shared.cores != 1 else ''}"
+    if visible is not None and shared.devices < visible:
+        return f"your {shared.devices} devices a node share {cores}: adding devices to a node adds no hardware"
+    return f"your {shared.devices} devices share {cores}: adding devices here adds no hardware"
 
 
 def _replication(answer: Answer) -> str:

@@ -26,10 +26,7 @@ def links(found: Links) -> str:
 
 
 def _heading(found: Links) -> str:
-    lines = []
-    if found.platform == "cpu" and found.cores is not None and found.num_devices > found.cores:
-        shared = f"{found.cores} core{'s' if found.cores != 1 else ''}"
-        lines.append(f"your {found.visible_devices} devices share {shared}: these links are the memory of one host")
+    lines = _shared_cores(found)
     hosts = f" on {found.nodes} nodes" if found.nodes > 1 else ""
     spread = f", in {found.processes} processes{hosts}" if found.processes > 1 else ""
     sizes = units.joined(units.byte_count(payload) for payload in found.payloads)
@@ -39,6 +36,17 @@ def _heading(found: Links) -> str:
     parts.append(f"intervals {100 * found.confidence:g} %, t over launches")
     parts += ["simulated, not measured"] if found.synthetic else []
     return "\n".join(sentence(line) for line in [*lines, ", ".join(parts)])
+
+
+def _shared_cores(found: Links) -> list[str]:
+    """One line where there are more devices on a node than cores for them."""
+    crowd = found.crowd
+    if crowd is None or crowd.devices <= crowd.cores:
+        return []
+    text = f"{crowd.devices} devices share {crowd.cores} core{'s' if crowd.cores != 1 else ''}"
+    if found.nodes > 1:
+        return [f"on each node {text}: links within a node are its memory"]
+    return [f"your {text}: these links are the memory of one host"]
 
 
 def _matrices(found: Links) -> str:
@@ -60,9 +68,11 @@ def _matrix(
 
 
 def _extremes(found: Links) -> str:
-    """The slowest links at the largest payload, where the matrix is too large to print."""
-    known = [link for link in found.links if link.messages[-1].seconds.estimate is not None]
-    worst = sorted(known, key=lambda link: -(link.messages[-1].seconds.estimate or 0.0))[:MOST_LINES]
+    """The slowest links at the largest payload that was measured, where the matrix is too large to print."""
+    times = [[link.messages[at].seconds.estimate for link in found.links] for at in range(len(found.payloads))]
+    largest = next((row for row in reversed(times) if any(time is not None for time in row)), times[-1])
+    known = [(time, link) for time, link in zip(largest, found.links, strict=True) if time is not None]
+    worst = [link for _, link in sorted(known, key=lambda one: -one[0])[:MOST_LINES]]
     rows = [
         (
             units.joined(link.devices),
@@ -97,16 +107,21 @@ def _rate(value: Parameter) -> str:
 
 def _slow(found: Links) -> str:
     margin = f"{100 * found.margin:g} %"
-    if found.slow_reason is not None:
-        return sentence(f"slow devices and links: none named: {found.slow_reason}")
+    reasons = dict(zip(found.payloads, found.slow_reasons, strict=True))
+    (first, *others) = dict.fromkeys(found.slow_reasons)
+    if first is not None and not others:
+        return sentence(f"slow devices and links: none named: {first}")
     like = ", links that leave a process or node compared with their like" if found.processes > 1 else ""
     rule = f"(slower by {margin} or more and significantly so{like})"
-    if not found.slow:
-        return sentence(f"slow devices and links: none named {rule}")
-    lines = [sentence(f"slow devices and links {rule}")]
+    lines = [sentence(f"slow devices and links{'' if found.slow else ': none named'} {rule}")]
     lines += [sentence(_named(one), indent=2) for one in found.slow[:MOST_LINES]]
     if (more := len(found.slow) - MOST_LINES) > 0:
         lines.append(f"  and {more} more (--json)")
+    lines += [
+        sentence(f"messages of {units.byte_count(payload)}: none named: {reason}", indent=2)
+        for payload, reason in reasons.items()
+        if reason is not None
+    ]
     return "\n".join(lines)
 
 
@@ -145,10 +160,13 @@ def _orders(orders: tuple[RingOrder, ...]) -> str:
         ratio = units.ratio_estimate(one.ratio)
         if one.faster:
             text = f"propose {_sequence(one.proposed.order)}: {one.reason}, {ratio} of the time"
+        elif one.proposed.order == one.default.order:
+            text = one.reason
         else:
             text = f"any order: {one.reason} (best found {_sequence(one.proposed.order)}: slowest link {ratio})"
         lines.append(sentence(f"{opening}: {text}", indent=2))
-        lines.append(sentence(_predicted(one.default, one.proposed, one.faster), indent=4))
+        if one.default.blocking_s is not None:
+            lines.append(sentence(_predicted(one.default, one.proposed, one.faster), indent=4))
     return "\n".join(lines)
 
 

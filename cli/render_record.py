@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..data.schema import Plan
-from ..model.cell import Cell
+from ..model.cell import Cell, devices
 from . import units
 from .record_summary import CellSummary, FailureSummary, RecordSummary, role_counts
 from .render_surroundings import surroundings
@@ -24,6 +24,15 @@ _ENVIRONMENT = {
     "xla_flags": "XLA_FLAGS",
 }
 
+_PROCESSES = {
+    "processes": "processes",
+    "devices_per_process": "devices a process",
+    "nodes": "nodes",
+    "devices_per_node": "devices a node",
+    "barrier": "barrier",
+}
+"""Said where there are several."""
+
 
 def show(summary: RecordSummary) -> str:
     """Return the whole summary, ready to print."""
@@ -31,6 +40,7 @@ def show(summary: RecordSummary) -> str:
         _head(summary),
         f"plan\n{pairs(_plan(summary.plan, foreign=summary.foreign))}",
         _environment(summary),
+        _skew(summary),
         _launches(summary),
         surroundings(summary.surroundings),
         _cells(summary),
@@ -91,8 +101,17 @@ def _warmups(plan: Plan) -> str:
 
 
 def _environment(summary: RecordSummary) -> str | None:
-    found = [(text, str(summary.environment[key])) for key, text in _ENVIRONMENT.items() if key in summary.environment]
+    entries = _ENVIRONMENT | (_PROCESSES if summary.plan.processes > 1 else {})
+    found = [(text, str(summary.environment[key])) for key, text in entries.items() if key in summary.environment]
     return f"environment\n{pairs(found)}" if found else None
+
+
+def _skew(summary: RecordSummary) -> str | None:
+    if not summary.skew_s:
+        return None
+    header = "skew: how far apart the processes began a call, median"
+    rows = [(devices(n), units.duration(skew)) for n, skew in summary.skew_s.items()]
+    return f"{header}\n{pairs(rows)}"
 
 
 def _launches(summary: RecordSummary) -> str | None:

@@ -147,7 +147,7 @@ def _facts(table: Table, rows: Sequence[Measurement]) -> dict[Cell, ProgramFacts
                 operand_bytes=(payload,),
                 group_size=cell.num_devices,
             )
-            facts[cell] = ProgramFacts(work=row.work, collectives=(collective,))
+            facts[cell] = ProgramFacts(flops=row.flops, work=row.work, collectives=(collective,))
         elif row.work is not None or row.flops is not None or _is_none(row.collective):
             # Without a column of either it is the share of a device, as for programs of which nothing is said.
             work = cell.size_per_device if row.work is None and row.flops is None else row.work

@@ -23,7 +23,8 @@ import msgspec
 from .store import RecordError, check_regular, errors_named
 
 _GRACE_S = 1.0
-"""A lock file without content is being written; one that stays so was left by a process killed in between."""
+"""A lock file without content may be in the making, on another host or where there are no locks of the system; one
+that stays so was left by a process killed in between."""
 
 
 _ANYBODY = ("", "localhost")
@@ -124,19 +125,23 @@ class Lock:
     def _take(self) -> None:
         self._mine = Owner.here()
         deadline = time.monotonic() + _GRACE_S
-        while not self._create():
-            owner = self._owner()
-            if owner is None and time.monotonic() < deadline:
-                time.sleep(0.05)
-            elif owner is None or (gone := owner.gone(self._mine, self.path)):
-                with _one_at_a_time(self.path.parent):
-                    if self._owner() == owner:  # else somebody was faster
-                        self.path.unlink(missing_ok=True)
-            else:
-                raise Held(self._describe(owner, gone))
+        while not self._taken(patient=time.monotonic() < deadline):
+            time.sleep(0.05)
+
+    def _taken(self, *, patient: bool) -> bool:
+        """Make the file, in the place of one that was left behind; False where it may still be in the making."""
+        with _one_at_a_time(self.path.parent):
+            while not self._create():
+                owner = self._owner()
+                if owner is None and patient:
+                    return False
+                if owner is not None and not (gone := owner.gone(self._mine, self.path)):
+                    raise Held(self._describe(owner, gone))
+                self.path.unlink(missing_ok=True)
+        return True
 
     def _create(self) -> bool:
-        """Make the file, whole or not at all; False when it is there."""
+        """Make the file with its content; False when it is there."""
         try:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         except FileExistsError:
@@ -175,7 +180,7 @@ class Lock:
 
 @contextlib.contextmanager
 def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """Keep two processes of one system from both taking over after an owner that is gone."""
+    """Keep processes of one system from finding what another is about to write or to remove."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         _lock(descriptor, wait=True)

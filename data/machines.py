@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from .schema import Launch
+
+HASHED = re.compile(r"host-[0-9a-f]{10}")
+"""What a sweep that hides its hosts calls one; another sweep calls the same host otherwise."""
 
 _WORDS = {"device_kind": "device kind", "xla_flags": "XLA_FLAGS"}
 
@@ -26,9 +30,33 @@ def devices_differ(one: Launch, other: Launch) -> list[Difference]:
 
 def surroundings_differ(one: Launch, other: Launch) -> list[Difference]:
     """What else differs and may change times: hosts, cores, versions, flags."""
-    hosts = [", ".join(machine.host or "" for machine in launch.machines) for launch in (one, other)]
     names = ("cores", "jax", "jaxlib", "python", "xla_flags")
-    return _said([Difference("host", *hosts), *(Difference(n, getattr(one, n), getattr(other, n)) for n in names)])
+    return _said([*_hosts_differ(one, other), *(Difference(n, getattr(one, n), getattr(other, n)) for n in names)])
+
+
+def by_host(launches: Iterable[Launch]) -> list[list[Launch]]:
+    """Launches that say where they ran, together with those of which nothing says that they ran elsewhere."""
+    groups: list[list[Launch]] = []
+    for launch in launches:
+        if launch.machines:
+            group = next((group for group in groups if not _said(_hosts_differ(group[0], launch))), None)
+            if group is None:
+                groups.append([launch])
+            else:
+                group.append(launch)
+    return groups
+
+
+def _hosts_differ(one: Launch, other: Launch) -> list[Difference]:
+    """Nothing where one system ran both, whatever it was called, or where the names do not tell."""
+    boots = [[machine.boot for machine in launch.machines] for launch in (one, other)]
+    if boots[0] == boots[1] and None not in boots[0]:
+        return []
+    hosts = [", ".join(machine.host or "" for machine in launch.machines) for launch in (one, other)]
+    hidden = [all(HASHED.fullmatch(m.host or "") for m in launch.machines) for launch in (one, other)]
+    if hidden[0] != hidden[1] or (hidden[0] and one.sweep != other.sweep):
+        return []
+    return [Difference("host", *hosts)]
 
 
 def described(found: Iterable[Difference]) -> str:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
 from .lock import Lock
-from .machines import Difference, devices_differ, surroundings_differ
+from .machines import Difference, described, devices_differ, surroundings_differ
 from .rounds import POOLED_ALIKE, select_sweeps, timed_visits
-from .schema import Line, Sweep
+from .schema import Launch, Line, Sweep
 from .store import Record, RecordError, Writer, errors_named, read_lines
 
 _INSTEAD = "they cannot be joined. 'breakeven compare' sets them side by side."
@@ -58,15 +58,25 @@ def merge(
         foreign and measured sweeps together. If the target exists, or cannot be written.
     """
     target = Path(target)
-    found = [_open(Path(source)) for source in sources]
-    first, *others = found
-    for other in others:
-        _check_alike(first, other)
-    if target.exists() and not replace:
-        raise RecordError(f"{target}: exists; give another file with -o, or --force to replace it.")
-    kept = _united([source.lines for source in found])
-    record = Record.from_lines(kept, source=str(target))
-    _write(kept, target)
+    # From before the sources are read, for the target may be one of them, and somebody may be writing it.
+    with Lock(target):
+        if target.exists() and not replace:
+            raise RecordError(f"{target}: exists; give another file with -o, or --force to replace it.")
+        found = [_open(Path(source)) for source in sources]
+        first, *others = found
+        for other in others:
+            _check_same_plan(first, other)
+        # Each with each: what one launch does not say differs from nothing.
+        for one, other in combinations(found, 2):
+            _check_same_devices(one, other)
+        for other in others:
+            if differs := _differ(surroundings_differ, first, other):
+                warnings.warn(
+                    f"{_both(first, other)}: differ in {differs}; their launches are joined all the same.", stacklevel=2
+                )
+        kept = _united([source.lines for source in found])
+        record = Record.from_lines(kept, source=str(target))
+        _write(kept, target)
     complete = [v.visit for v in timed_visits(record) if v.complete]
     return Merged(
         record=record,
@@ -105,23 +115,22 @@ def _united(sources: Sequence[Sequence[Line]]) -> list[Line]:
 
 
 def _write(lines: Sequence[Line], target: Path) -> None:
-    part = target.with_name(f"{target.name}.part")
-    with Lock(target):
-        try:
-            part.unlink(missing_ok=True)  # left by a process that was killed
-            with Writer(part) as writer:
-                for line in lines:
-                    writer.write(line)
-            with errors_named(target, "cannot be written: "):
-                os.replace(part, target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+    place = target.resolve()  # where a link leads: the link stays
+    part = place.with_name(f"{place.name}.part")
+    try:
+        part.unlink(missing_ok=True)  # left by a process that was killed
+        with Writer(part) as writer:
+            for line in lines:
+                writer.write(line)
+        with errors_named(target, "cannot be written: "):
+            os.replace(part, place)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
-def _check_alike(first: _Source, other: _Source) -> None:
-    ours, theirs = first.record.sweeps[0], other.record.sweeps[0]
-    both = f"{first.path} and {other.path}"
+def _check_same_plan(first: _Source, other: _Source) -> None:
+    ours, theirs, both = first.record.sweeps[0], other.record.sweeps[0], _both(first, other)
     if (one := _origin(ours)) != (two := _origin(theirs)):
         raise RecordError(f"{both}: one is {one}, the other {two}; they cannot be joined.")
     for name in POOLED_ALIKE:
@@ -129,17 +138,23 @@ def _check_alike(first: _Source, other: _Source) -> None:
             raise RecordError(
                 f"{both}: differ in {name} ({getattr(ours.plan, name)} and {getattr(theirs.plan, name)}); {_INSTEAD}"
             )
-    launches = [source.record.launches for source in (first, other)]
-    pairs = list(product(*launches))
-    if found := next((d for pair in pairs if (d := devices_differ(*pair))), None):
-        raise RecordError(f"{both}: measured on different kinds of device, {_told(found)}; {_INSTEAD}")
-    if found := next((d for pair in pairs if (d := surroundings_differ(*pair))), None):
-        warnings.warn(f"{both}: differ in {_told(found)}; their launches are joined all the same.", stacklevel=3)
+
+
+def _check_same_devices(one: _Source, other: _Source) -> None:
+    if differ := _differ(devices_differ, one, other):
+        raise RecordError(f"{_both(one, other)}: measured on different kinds of device, {differ}; {_INSTEAD}")
+
+
+def _differ(differ: Callable[[Launch, Launch], list[Difference]], one: _Source, other: _Source) -> str | None:
+    """What the first two launches that differ differ in; None where none do."""
+    pairs = product(one.record.launches, other.record.launches)
+    found = next((d for pair in pairs if (d := differ(*pair))), None)
+    return None if found is None else described(found)
+
+
+def _both(one: _Source, other: _Source) -> str:
+    return f"{one.path} and {other.path}"
 
 
 def _origin(sweep: Sweep) -> str:
     return "simulated" if sweep.synthetic else "read from another tool's log" if sweep.foreign else "measured"
-
-
-def _told(found: Sequence[Difference]) -> str:
-    return ", ".join(f"{name} ({one} and {other})" for name, one, other in found)

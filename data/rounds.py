@@ -13,9 +13,10 @@ from .store import Record, RecordError
 
 POOLED_ALIKE = (
     *("workload", "path", "objective", "unit", "platform", "visible_devices"),
-    *("devices", "sizes", "strategies", "controls", "probes", "warmups", "processes", "sentinel", "pairs", "orders"),
+    *("devices", "sizes", "strategies", "controls", "probes", "warmups", "queued_calls"),
+    *("processes", "sentinel", "pairs", "orders"),
 )
-"""Fields of the plan in which sweeps must agree to be pooled: those that change a time or the set of cells."""
+"""Fields of the plan in which sweeps must agree to be pooled: those that change a time, its meaning, or the cells."""
 
 
 def select_sweeps(record: Record) -> Sweep:

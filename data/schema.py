@@ -14,6 +14,8 @@ from ..model.program import ProgramFacts
 SCHEMA_VERSION = 2
 """2: several processes, closings of launches, traces."""
 MAX_CALLS_PER_VISIT = 64
+QUEUED_CALLS = 4
+"""Of a plan that does not say."""
 MAX_DEVICES = 2**31 - 1
 MAX_SIZE = 2**62 - 1
 """Larger counts and sizes are slips of the pen, and no longer fit the arithmetic."""
@@ -58,7 +60,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     rounds: int | None = None
     warmups: int | None = 2
     calls: int | None = None
-    queued_calls: int = 4
+    queued_calls: int = QUEUED_CALLS
     controls: bool = True
     probes: bool = True
     step_timeout_s: float = 120.0
@@ -127,7 +129,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Launch(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="launch", omit_defaults=True):
     """One fresh process, or several that run together, and what the first of them found. None: not said.
 
-    cores : those that the affinity of a process allows
+    cores : those that the processes of a node may use together, by their affinity and the control group's quota; of the
+        node with the fewest
     processes, nodes, devices_per_process, devices_per_node : how the visible devices are spread
     barrier : what the processes wait at before each call; None: one process
     machines : one entry a process, in the order of ranks
@@ -162,7 +165,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     """One program of a launch.
 
     control : where a control came from (``hand-written``, ``user``, ``automatic``)
-    moved_bytes : that each call moves to the devices first, as far as can be seen; None: nothing
+    moved_bytes : that each call moves to the devices first, at least; None: nothing, as far as can be seen
     """
 
     sweep: str
@@ -223,9 +226,9 @@ class Closing(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     Attributes
     ----------
     seconds : from the first round to the end
-    others_busy_cores : cores that other processes of the machine kept busy on average
+    others_busy_cores : of the cores of the launch's first process, those that others kept busy on average
     stolen_share : share of the time that the hypervisor gave to others
-    throttled_s : how long the control group was held back
+    throttled_s : how long the control group was held back, added up over the cores it ran on
     heat_throttles : times that a core was slowed down for heat
     frequency_mhz : lowest and highest current core frequency at the end
     clock_jump_s : how far the wall clock moved against the monotonic one

@@ -258,7 +258,11 @@ class Writer:
         check_regular(self.path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        self._end_open_line(descriptor)
+        try:
+            self._end_open_line(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
         return descriptor
 
     def _append(self, descriptor: int, data: bytes) -> None:

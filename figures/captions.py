@@ -109,8 +109,8 @@ def _conditions(answer: Answer) -> list[str]:
     found = []
     if answer.synthetic:
         found.append("Synthetic: the samples were simulated.")
-    if answer.shared_resource:
-        cores = "the cores" if answer.cores is None else f"{answer.cores} core{'s' * (answer.cores != 1)}"
-        visible = answer.visible_devices or answer.largest_devices
-        found.append(f"Your {devices(visible)} share {cores}: counts beyond the cores add no hardware.")
+    if (shared := answer.shared_cores) is not None:
+        cores = f"{shared.cores} core{'s' * (shared.cores != 1)}"
+        where = " a node" * (shared.devices < (answer.visible_devices or 0))
+        found.append(f"Your {devices(shared.devices)}{where} share {cores}: counts beyond the cores add no hardware.")
     return found

@@ -395,7 +395,8 @@ class QueuedLaw(msgspec.Struct, frozen=True, kw_only=True):
     """Which form the time of ``calls`` queued calls has: the maximum of host and devices, or their sum.
 
     ``host``: where the host's part comes from. ``misfit_max``, ``misfit_sum``: median relative errors over
-    ``num_cells`` cells of every size; neither form has a free number. ``cells``: those of the headline size.
+    ``num_cells`` cells of every size, less those whose parts add up to no time; neither form has a free number.
+    ``cells``: those of the headline size.
     """
 
     calls: int
@@ -451,7 +452,7 @@ class Traced(msgspec.Struct, frozen=True, kw_only=True):
     busy_share : of the traced call's time, in which a device executed anything, waiting included
     slowdown : of the traced calls against those just before (0.29: 29 % longer)
     law_free_s : workload - local, over the launches that measured
-    factor : by which that lies outside exchange_s..collective_s; 1 inside
+    factor : by which that lies outside exchange_s..collective_s; 1 inside; None where that is open
     agree : same order; None where there is nothing to compare
     """
 
@@ -469,6 +470,13 @@ class Traced(msgspec.Struct, frozen=True, kw_only=True):
     factor: float | None
     agree: Literal["yes", "no", "undecided"] | None
     reason: str
+
+
+class Crowd(msgspec.Struct, frozen=True, kw_only=True):
+    """Host devices of one node (all, or those in question), and the cores that its processes may use together."""
+
+    devices: int
+    cores: int
 
 
 class NamedWarning(msgspec.Struct, frozen=True, kw_only=True):
@@ -544,3 +552,4 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     traced: tuple[Traced, ...] = ()
     named_warnings: tuple[NamedWarning, ...] = ()
     doubts: tuple[str, ...] = ()
+    shared_cores: Crowd | None = None

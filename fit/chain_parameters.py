@@ -78,7 +78,7 @@ class _Chains:
     def of(cls, table: LaunchTable, strategy: str, algorithm: str) -> _Chains:
         rows = list(_slopes(table, strategy, algorithm))
         matrix = np.array([row for row, _ in rows]).reshape(-1, len(NAMES))
-        slopes = np.array([slope for _, slope in rows]).reshape(len(rows), -1)
+        slopes = np.array([slope for _, slope in rows]).reshape(len(rows), table.num_launches)
         causes = ("communication",) * len(NAMES)
         return cls(
             algorithm=algorithm, slopes=slopes, design=Design(matrix=matrix, names=NAMES, units=UNITS, causes=causes)

@@ -16,6 +16,7 @@ from .boundary import with_p_zero
 from .breaks import break_warnings, breaks, reject_single_laws, why_not_sought
 from .collective_predictions import collective_predictions
 from .curves import collective_curves
+from .guards import impossible_rates
 from .identifiability import unidentified
 from .launches import LaunchTable
 from .lawfit import LawFits, fit_laws
@@ -103,6 +104,7 @@ def collectives_only(
         breaks=borders,
         breaks_not_sought=why_not_sought(table, strategy),
         unidentified=unidentified(table, strategy, fits),
+        named_warnings=impossible_rates(table),
     )
 
 

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from ..data.schema import Machine
+from .answer import Crowd
 from .launches import LaunchTable
-
-
-class Crowd(NamedTuple):
-    """Devices of one node, and the cores that its processes may use together."""
-
-    devices: int
-    cores: int
 
 
 def crowd(table: LaunchTable, num_devices: int) -> Crowd | None:
@@ -25,9 +19,21 @@ def crowd(table: LaunchTable, num_devices: int) -> Crowd | None:
     launch = table.launches[0] if table.launches else None
     per_node = None if launch is None else launch.devices_per_node
     devices = num_devices if per_node is None else min(num_devices, per_node)
-    together = [] if launch is None else [m for m in launch.machines if m.boot == launch.machines[0].boot]
+    together = [] if launch is None else [m for m in launch.machines if _node(m) == _node(launch.machines[0])]
     if len(together) < 2 or not all(m.affinity for m in together):
-        return Crowd(devices, table.cores)
+        return Crowd(devices=devices, cores=table.cores)
     allowed = len(set[int]().union(*(m.affinity for m in together)))
     quotas = [math.ceil(m.quota_cores) for m in together if m.quota_cores is not None]
-    return Crowd(devices, max(1, min([allowed, *quotas])))
+    # One group's quota is told by each process in it, and not which group that is: processes in containers of their own
+    # may have more together, and are then called crowded too soon rather than too late.
+    return Crowd(devices=devices, cores=max(1, min([allowed, *quotas])))
+
+
+def full_crowd(table: LaunchTable) -> Crowd | None:
+    """The crowd of all visible devices; of the plan's largest count where nothing says how many there were."""
+    return crowd(table, table.visible_devices or table.plan.devices[-1])
+
+
+def _node(machine: Machine) -> str | None:
+    """The running system, as the launch counted its nodes."""
+    return machine.boot or machine.host

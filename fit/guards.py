@@ -23,7 +23,7 @@ program around it reads and writes the message up to 2.5 times."""
 
 
 def guard_warnings(table: LaunchTable, strategy: str, largest: int) -> tuple[NamedWarning, ...]:
-    """All that apply to one strategy, those that may change the verdict first.
+    """All that apply to one strategy.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def guard_warnings(table: LaunchTable, strategy: str, largest: int) -> tuple[Nam
     """
     cells = [c for c in table.select("workload", strategy) if c.num_devices <= largest]
     found = [
-        *_impossible(table),
+        *impossible_rates(table),
         *_not_waited_for(table, strategy, largest),
         *_unlike_control(table, cells),
         *_padding(table, cells),
@@ -42,9 +42,9 @@ def guard_warnings(table: LaunchTable, strategy: str, largest: int) -> tuple[Nam
     return tuple(found)
 
 
-def _impossible(table: LaunchTable) -> Iterator[NamedWarning]:
-    for words in table.impossible:
-        yield NamedWarning(name="impossible-rate", text=words, doubts_verdict=True)
+def impossible_rates(table: LaunchTable) -> tuple[NamedWarning, ...]:
+    """What was left out because no device computes so fast."""
+    return tuple(NamedWarning(name="impossible-rate", text=words, doubts_verdict=True) for words in table.impossible)
 
 
 def _not_waited_for(table: LaunchTable, strategy: str, largest: int) -> Iterator[NamedWarning]:
@@ -154,8 +154,8 @@ def _inputs_moved(table: LaunchTable, strategy: str, cells: list[Cell]) -> Itera
     if moved and not strategy.endswith(UNPLACED):
         size, cell = max(moved, key=lambda pair: (pair[0], pair[1].sort_key))
         text = (
-            f"every call moves its inputs to the devices first, {size:,} B on {devices(cell.num_devices)} at size "
-            f"{cell.size:,}: place them once, in build (jax.device_put), or what is called dispatch holds their "
+            f"every call moves its inputs to the devices first, at least {size:,} B on {devices(cell.num_devices)} at "
+            f"size {cell.size:,}: place them once, in build (jax.device_put), or what is called dispatch holds their "
             "transfer"
         )
         yield NamedWarning(name="inputs-moved", text=text)

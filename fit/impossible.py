@@ -105,16 +105,20 @@ def _impossible(record: Record, visits: Sequence[TimedVisit]) -> list[_Rate]:
 
 
 def _bound(program: Program, device_kind: str | None, foreign: bool) -> _Bound | None:
-    """Flops of a program; bytes of a collective alone, which reads its message from memory once at least."""
-    facts, cell = program.facts, program.cell
+    """Flops of a program; bytes of a collective alone, which reads its message from memory once at least.
+
+    Of both, what takes longer.
+    """
+    facts, cell, bounds = program.facts, program.cell, list[_Bound]()
     if facts is not None and facts.flops:
         # Where the program was compiled here, no peak means that its counted flops need not be those that ran.
         peak = peak_flops(device_kind) if foreign else facts.peak_flops
-        return None if peak is None else _Bound(facts.flops, peak, "Tflop/s")
+        if peak is not None:
+            bounds.append(_Bound(facts.flops, peak, "Tflop/s"))
     beyond_caches = cell.role == "chain" and (cell.payload_bytes or 0) >= BEYOND_CACHES
     if beyond_caches and cell.num_devices > 1 and (peak := memory_bandwidth(device_kind)):
-        return _Bound(float((cell.k or 1) * (cell.payload_bytes or 0)), peak, "TB/s")
-    return None
+        bounds.append(_Bound(float((cell.k or 1) * (cell.payload_bytes or 0)), peak, "TB/s"))
+    return max(bounds, key=lambda bound: bound.amount / bound.peak, default=None)
 
 
 def _key(v: TimedVisit, foreign: bool) -> Hashable:

@@ -40,7 +40,7 @@ class LaunchTable:
     controls : where a control came from (``hand-written``, ``user``, ``automatic``)
     rounds_s : per launch, shape (C, rounds): the visit medians behind ``latency_s``
     queued_s : shape (C, G), seconds per call when calls are queued; NaN where not measured
-    visible_devices, cores : of the processes that measured; None where not said
+    visible_devices, cores : of the processes that measured, cores of one node; None where not said
     refused : reason why there is no local control, or None
     failures, traces : lines of the record
     excluded_launches : launches without one complete round
@@ -245,7 +245,7 @@ def _check_one_kind(launches: Sequence[Launch], source: str) -> None:
         raise RecordError(
             f"{source}: {len(others)} of {len(launches)} launches ran on another kind of device than the first: "
             f"{described(others[0][1])}. They are never pooled; take them out with: "
-            f"grep -v {left_out} {source} > one-kind.jsonl"
+            f"grep -v {left_out} {quote(source)} > one-kind.jsonl"
         )
 
 

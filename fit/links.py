@@ -10,7 +10,8 @@ import numpy as np
 
 from ..data.schema import Launch
 from ..data.store import Record, RecordError
-from .answer import Estimate, Parameter
+from .answer import Crowd, Estimate, Parameter
+from .crowding import crowd
 from .intervals import log_t_estimate, t_estimate
 from .launches import LaunchTable, from_record
 from .parameters import not_below_zero
@@ -57,9 +58,11 @@ class Links(msgspec.Struct, frozen=True, kw_only=True):
     devices : the law by device, from the links that are not named as slow
     device_error : median relative error of that law over the messages it was fitted to; None where there is no law
     slow : devices and links named, each slower than the others by more than ``margin`` and significantly so
-    slow_reason : why nothing could be judged; None where it could
+    slow_reasons : why nothing could be judged, one a payload; None where it could
     orders : the ring order proposed, one a payload
     nodes, processes : that the devices are spread over; links are compared with their like
+    crowd : of the first node: its devices among those measured, and their cores; None where devices are not made of
+        cores
     """
 
     source: str
@@ -68,7 +71,7 @@ class Links(msgspec.Struct, frozen=True, kw_only=True):
     num_rounds: int
     platform: str | None
     visible_devices: int | None
-    cores: int | None
+    crowd: Crowd | None
     nodes: int
     processes: int
     synthetic: bool
@@ -81,7 +84,7 @@ class Links(msgspec.Struct, frozen=True, kw_only=True):
     device_error: float | None
     margin: float
     slow: tuple[Slow, ...]
-    slow_reason: str | None
+    slow_reasons: tuple[str | None, ...]
     orders: tuple[RingOrder, ...]
 
 
@@ -124,7 +127,7 @@ def links(record: Record, *, confidence: float = 0.95) -> Links:
         for p, (i, j) in enumerate(pairs.tolist())
     )
     launch = record.launches[0] if record.launches else None
-    named, reason = slow(pairs, payloads, hop_s, crossings=_crossings(pairs, launch), confidence=confidence)
+    named, reasons = slow(pairs, payloads, hop_s, crossings=_crossings(pairs, launch), confidence=confidence)
     laws, error = _devices(count, pairs, lines, {one.devices for one in named}, np.array(payloads), confidence)
     square = [_square(count, pairs, values) for values in (hop_s.swapaxes(0, 1), lines.mean(axis=-1).T)]
     return Links(
@@ -134,7 +137,7 @@ def links(record: Record, *, confidence: float = 0.95) -> Links:
         num_rounds=sum(rounds.shape[1] for rounds in table.rounds_s),
         platform=table.platform,
         visible_devices=table.visible_devices,
-        cores=table.cores,
+        crowd=crowd(table, count),
         nodes=1 if launch is None else launch.nodes,
         processes=1 if launch is None else launch.processes,
         synthetic=table.synthetic,
@@ -147,7 +150,7 @@ def links(record: Record, *, confidence: float = 0.95) -> Links:
         device_error=error,
         margin=MARGIN,
         slow=named,
-        slow_reason=reason,
+        slow_reasons=reasons,
         orders=propose(
             payloads, np.moveaxis(square[0], 2, 0), square[1][..., 0], square[1][..., 1], confidence=confidence
         ),
@@ -221,7 +224,7 @@ def _devices(
         [pair not in slow_links for pair in map(tuple, pairs.tolist())]
     )
     design = (pairs[used, :, None] == np.arange(count)).sum(axis=1) / 2
-    if np.linalg.matrix_rank(design) < count:
+    if len(design) < count or np.linalg.matrix_rank(design) < count:
         reason = TOO_FEW_DEVICES if count == 2 else TOO_FEW_LINKS
         alpha, beta = (
             Parameter(estimate=None, interval=None, identified=False, unit=unit, reason=reason) for unit in ("s", "s/B")
@@ -255,7 +258,7 @@ def _crossings(pairs: np.ndarray, launch: Launch | None) -> np.ndarray | None:
         if held:
             places = pairs // held
             columns.append(places[:, 0] != places[:, 1])
-    # A column that says the same as the common time, or as one before, adds nothing: least squares take it.
+    # A column that says the same as the common time, or as one before, adds nothing.
     return np.column_stack(columns).astype(float) if columns else None
 
 

@@ -13,6 +13,7 @@ from .answer import Estimate, Parameter
 from .intervals import residual_estimate, t_estimate
 
 PUSHED_BELOW = "not identified: the data push it below 0"
+BELOW_ALONE = "not identified: its estimate lies below 0, and there is no interval"
 AS_MANY = "as many parameters as points"
 SIMULATED_DEVICE = "host cost per simulated device"
 
@@ -147,11 +148,14 @@ def _parameter(
 
 
 def not_below_zero(mean: float, found: Estimate, unit: str, remark: str | None = None) -> Parameter:
-    """A parameter that cannot be negative, from the mean of its unconstrained estimates and their interval."""
+    """A parameter that cannot be negative, from the mean of its unconstrained estimates and their interval.
+
+    Below 0 it has no number: without an interval nothing tells noise about 0 from data that contradict the law.
+    """
     if found.interval is None:
-        return Parameter(
-            estimate=max(0.0, mean), interval=None, identified=True, unit=unit, reason=_joined(found.reason, remark)
-        )
+        if mean < 0:
+            return _unknown(unit, f"{BELOW_ALONE}: {found.reason}")
+        return Parameter(estimate=mean, interval=None, identified=True, unit=unit, reason=_joined(found.reason, remark))
     lower, upper = found.interval
     if lower is not None and lower > 0:
         return Parameter(

@@ -20,6 +20,8 @@ from .launches import LaunchTable
 MARGIN = 0.10
 """Largest median relative error of a form that is said to describe the queued calls: the margin of the laws."""
 
+_NO_SUM = "the null program alone takes longer than the workload and a queued null together, so that no sum is positive"
+
 Form = Literal["max", "sum", "neither", "undecided"]
 
 
@@ -33,6 +35,11 @@ class _Place:
     queued: np.ndarray
     host: np.ndarray
     devices: np.ndarray
+
+    @property
+    def has_sum(self) -> bool:
+        """Whether host and devices take time together in every launch, which noise or an odd control may deny."""
+        return bool(np.all(self.host + self.devices > 0))
 
     def by(self, form: str, calls: int) -> np.ndarray:
         """Time per call of ``calls`` queued ones by a form, shape (G,), seconds."""
@@ -90,15 +97,19 @@ def queued_law(
                 sources.add(place[1])
     if not found:
         return None if _nothing_queued(table, strategy) else QueuedLaw(calls=calls, reason=_no_null(plan.controls))
-    errors = {form: _errors(found, form, calls) for form in ("max", "sum")}
+    host = "null, queued" if sources == {True} else "null, one at a time"
+    here = _cells([place for place in found if place.size == axis_size], calls, confidence)
+    judged = [place for place in found if place.has_sum]
+    if not judged:
+        return QueuedLaw(calls=calls, host=host, cells=here, reason=_NO_SUM)
+    errors = {form: _errors(judged, form, calls) for form in ("max", "sum")}
     misfit = {form: float(np.median(np.abs(np.expm1(error.mean(axis=1))))) for form, error in errors.items()}
     form, reason = _judge(errors, misfit, 1 - confidence)
-    here = [place for place in found if place.size == axis_size]
     return QueuedLaw(
         calls=calls,
-        host="null, queued" if sources == {True} else "null, one at a time",
-        cells=_cells(here, calls, confidence),
-        num_cells=len(found),
+        host=host,
+        cells=here,
+        num_cells=len(judged),
         misfit_max=misfit["max"],
         misfit_sum=misfit["sum"],
         form=form,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
-from ..data.schema import Plan
+from ..data.schema import QUEUED_CALLS, Plan
 from ..model.cell import Cell, devices
 from ..model.program import Collective, ProgramFacts
 from ..model.simulate import CHAIN_LENGTHS, PAYLOAD_FACTORS
@@ -114,8 +114,15 @@ def measure_command(plan: Plan, num_launches: int, wall_s: float) -> str:
         "" if plan.probes else "--no-probes",
         f"--launches {num_launches}",
         f"--budget {math.ceil(wall_s)}s",
+        *system_options(plan),
     ]
     return " ".join(part for part in parts if part)
+
+
+def system_options(plan: Plan) -> list[str]:
+    """Options without which ``measure`` would time another system, or queue otherwise: empty for the usual ones."""
+    words = ["--processes", str(plan.processes)] if plan.processes > 1 else []
+    return words + (["--queue", str(plan.queued_calls)] if plan.queued_calls != QUEUED_CALLS else [])
 
 
 def launches(plan: Plan) -> int:

@@ -15,6 +15,7 @@ from .checks.diagnostics import table_diagnostics
 from .collective_cost import collective_costs, workload_facts
 from .collectives_only import collectives_only
 from .communication import communication_bound
+from .crowding import full_crowd
 from .curves import program_curves
 from .dispatch_bound import dispatch_bound
 from .growth import growth_step, headline_growth
@@ -99,7 +100,7 @@ def answer(
     costs = {"objective": objective, "reference": reference, "max_devices": max_devices}
     bounds = {"reference": reference, "largest": largest, "fits": fits, "confidence": confidence}
     decision = verdict(table, strategy, size=size, objective=objective, **bounds)
-    named = (*guard_warnings(table, strategy, largest), *named_warnings(table, strategy, largest))
+    named = _doubts_first((*guard_warnings(table, strategy, largest), *named_warnings(table, strategy, largest)))
     growth = headline_growth(table, strategy, size, **bounds)
     sizes = table.sizes("workload", strategy)
     best = {
@@ -173,8 +174,14 @@ def answer(
         queued=queued_law(table, strategy, size, largest=largest, confidence=confidence),
         law_share=law_share(table, strategy, largest, size, fits, confidence=confidence),
         named_warnings=named,
+        shared_cores=full_crowd(table) if decision.shared_resource else None,
         doubts=() if decision.verdict == "undecided" else tuple(one.name for one in named if one.doubts_verdict),
     )
+
+
+def _doubts_first(named: tuple[NamedWarning, ...]) -> tuple[NamedWarning, ...]:
+    """Those that may change the verdict first, else in their order."""
+    return tuple(sorted(named, key=lambda one: not one.doubts_verdict))
 
 
 def _check_place(table: LaunchTable, strategy: str | None, size: int | None) -> tuple[str, int]:

@@ -21,11 +21,14 @@ NEGATIVE = "a message costs nothing or less in some launch: the noise is larger 
 
 
 class RingCost(msgspec.Struct, frozen=True, kw_only=True):
-    """An all-reduce in one order by the links' alpha and beta, seconds: sends that overlap at best, or that block."""
+    """An all-reduce in one order by the links' alpha and beta, seconds: sends that overlap at best, or that block.
+
+    None where alpha and beta are not known: a size was not measured.
+    """
 
     order: tuple[int, ...]
-    overlapped_s: float
-    blocking_s: float
+    overlapped_s: float | None
+    blocking_s: float | None
 
 
 class RingOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,8 +79,10 @@ def propose(
             orders.append(RingOrder(payload_bytes=payload, message_bytes=size, faster=False, ratio=unknown, reason=one))
             continue
         order, ratios = one
-        faster = p is not None and p <= 1 - confidence
-        reason = AS_IT_STANDS if order == tuple(range(num_devices)) else NOT_FASTER
+        as_it_stands = order == tuple(range(num_devices))
+        # The orders that p judges come from fewer launches each, and need not be this one.
+        faster = not as_it_stands and p is not None and p <= 1 - confidence
+        reason = AS_IT_STANDS if as_it_stands else NOT_FASTER
         orders.append(
             RingOrder(
                 payload_bytes=payload,
@@ -115,6 +120,8 @@ def _ratio(hops: np.ndarray, order: tuple[int, ...]) -> float:
 
 def _cost(order: tuple[int, ...], message_bytes: int, alpha_s: np.ndarray, beta_s_per_byte: np.ndarray) -> RingCost:
     alpha, beta = links_of(alpha_s, order), links_of(beta_s_per_byte, order)
+    if not np.isfinite([alpha, beta]).all():
+        return RingCost(order=order, overlapped_s=None, blocking_s=None)
     return RingCost(
         order=order,
         overlapped_s=overlapped_bound(message_bytes, alpha=alpha, beta=beta),
@@ -122,8 +129,7 @@ def _cost(order: tuple[int, ...], message_bytes: int, alpha_s: np.ndarray, beta_
     )
 
 
-def worth_trying(orders: Sequence[RingOrder]) -> tuple[int, ...] | None:
-    """The order to try: of the largest size at which it is significantly faster, else of the largest size."""
+def worth_trying(orders: Sequence[RingOrder]) -> RingOrder | None:
+    """The one to try: of the largest size at which it is significantly faster, else of the largest size with any."""
     known = [one for one in orders if one.proposed is not None]
-    best = max(known, key=lambda one: (one.faster, one.payload_bytes), default=None)
-    return None if best is None or best.proposed is None else best.proposed.order
+    return max(known, key=lambda one: (one.faster, one.payload_bytes), default=None)

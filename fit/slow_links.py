@@ -21,6 +21,9 @@ LEAST_DEVICES = 4
 SAME_THING = "with fewer than four devices a slow device and a fast link look the same"
 VARIED = "more than a few differ: the links have kinds that the matrices show, and none is slow among its like"
 NOISE = "messages that cost nothing or less: the noise is larger than the time of a message"
+GAPS = "no messages of this size were measured in every launch"
+RANK_CUT = 1e-9
+"""Directions of the known columns that are smaller than this, of the largest, are rounding."""
 
 
 class Slow(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +45,7 @@ def slow(
     *,
     crossings: np.ndarray | None = None,
     confidence: float = 0.95,
-) -> tuple[tuple[Slow, ...], str | None]:
+) -> tuple[tuple[Slow, ...], tuple[str | None, ...]]:
     """Name what is slow.
 
     Parameters
@@ -58,7 +61,7 @@ def slow(
 
     Returns
     -------
-    tuple of Slow, and the reason why nothing could be judged, or None
+    tuple of Slow, and for each of the L sizes the reason why nothing could be judged there, or None
 
     Notes
     -----
@@ -68,21 +71,24 @@ def slow(
     would be named, none is: slow is what differs from most.
     """
     if pairs.max(initial=0) + 1 < LEAST_DEVICES:
-        return (), SAME_THING
+        return (), (SAME_THING,) * len(payloads)
     if hop_s.shape[-1] < MIN_LAUNCHES:
-        return (), TOO_FEW
+        return (), (TOO_FEW,) * len(payloads)
     found: list[Slow] = []
+    reasons: list[str | None] = []
     for payload, seconds in zip(payloads, hop_s, strict=True):
         there = np.isfinite(seconds).all(axis=1)
         common = np.column_stack([np.ones(there.sum()), *([] if crossings is None else [crossings[there]])])
         named = _named(pairs[there], seconds[there], common, len(payloads), confidence)
         if isinstance(named, str):
-            return (), named
+            reasons.append(named)
+            continue
+        reasons.append(None)
         found += [
             Slow(devices=devices, payload_bytes=payload, ratio=t_estimate(ratio, confidence), p=p)
             for devices, ratio, p in named
         ]
-    return tuple(found), None
+    return tuple(found), tuple(reasons)
 
 
 Named = tuple[tuple[int, ...], np.ndarray, float]
@@ -92,6 +98,10 @@ def _named(
     pairs: np.ndarray, seconds: np.ndarray, common: np.ndarray, num_sizes: int, confidence: float
 ) -> list[Named] | str:
     """Devices or links with their ratios, shape (G,), and p; or why none can be named."""
+    if not len(pairs):
+        return GAPS
+    if len(np.unique(pairs)) < LEAST_DEVICES:
+        return SAME_THING
     level = seconds.mean(axis=0)
     if not (level > 0).all():
         return NOISE
@@ -100,7 +110,7 @@ def _named(
     chosen: list[int] = []
     pvalues: list[float] = []
     while True:
-        best = _most_explaining(relative.mean(axis=1), np.column_stack([common, columns[:, chosen]]), columns)
+        best = _most_explaining(relative.mean(axis=1), common, columns, chosen)
         if best is None:
             break
         ratio = _ratios(relative, common, columns[:, [*chosen, best]])
@@ -131,15 +141,19 @@ def _candidates(pairs: np.ndarray) -> tuple[list[tuple[int, ...]], np.ndarray]:
     return names, np.column_stack([takes_part, np.eye(len(pairs))]).astype(float)
 
 
-def _most_explaining(mean: np.ndarray, known: np.ndarray, columns: np.ndarray) -> int | None:
-    """Column whose positive effect takes most off the residual sum of squares beside what is known."""
-    basis, triangle = np.linalg.qr(known)
-    basis = basis[:, np.abs(np.diag(triangle)) > 1e-9]
+def _most_explaining(mean: np.ndarray, common: np.ndarray, columns: np.ndarray, chosen: list[int]) -> int | None:
+    """Column, not yet chosen, whose positive effect takes most off the residual sum of squares beside what is known.
+
+    Known columns may say the same (all links leave a process, none a node): their span has a basis by singular values.
+    """
+    basis, singular, _ = np.linalg.svd(np.column_stack([common, columns[:, chosen]]), full_matrices=False)
+    basis = basis[:, singular > RANK_CUT * singular[0]]
     left = mean - basis @ (basis.T @ mean)
     beside = columns - basis @ (basis.T @ columns)
     length = (beside**2).sum(axis=0)
     effect = np.divide(beside.T @ left, length, out=np.zeros(len(length)), where=length > 1e-9)
     taken = np.where(effect > 0, effect**2 * length, 0.0)
+    taken[chosen] = 0.0
     return int(np.argmax(taken)) if taken.max() > 0 else None
 
 

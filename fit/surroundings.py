@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
-from ..data.machines import described, surroundings_differ
+from ..data.machines import by_host, described, surroundings_differ
 from .answer import NamedWarning
 from .checks.drift import drift_over, drift_within
-from .crowding import crowd
+from .crowding import crowd, full_crowd
 from .intervals import MIN_LAUNCHES
 from .launches import LaunchTable
 from .verdict import shared_resource
@@ -17,7 +15,7 @@ CORES_PER_DEVICE = 2
 OTHERS = 0.1
 """Share of the cores that others may keep busy."""
 STOLEN, THROTTLED = 0.02, 0.01
-"""Shares of the time that a hypervisor may give to others, and that a control group may hold processes back."""
+"""Shares of the time that a hypervisor may give to others, and of one core's that a control group may withhold."""
 CLOCK = 0.01
 """Share of the shortest time that a step or a reading of the clock may take."""
 JUMP_S, JUMP_SHARE, SLEPT_S = 0.1, 1e-3, 0.1
@@ -29,7 +27,7 @@ LEVEL = 0.05
 
 
 def named_warnings(table: LaunchTable, strategy: str, largest: int) -> tuple[NamedWarning, ...]:
-    """All that apply, those that may change the verdict first.
+    """All that apply.
 
     Parameters
     ----------
@@ -52,10 +50,9 @@ def named_warnings(table: LaunchTable, strategy: str, largest: int) -> tuple[Nam
 def _crowding(table: LaunchTable, strategy: str, largest: int) -> list[NamedWarning]:
     shared = crowd(table, largest)
     if shared is not None and shared_resource(table, strategy, largest=largest):
-        everywhere = crowd(table, table.visible_devices or largest) or shared
+        full = full_crowd(table) or shared
         text = (
-            f"{everywhere.devices} host devices share {everywhere.cores} cores: times beyond the measured counts are "
-            "not predicted"
+            f"{full.devices} host devices share {full.cores} cores: times beyond the measured counts are not predicted"
         )
         return [NamedWarning(name="forced-devices", text=text, doubts_verdict=True)]
     if shared is None or shared.cores >= CORES_PER_DEVICE * shared.devices:
@@ -74,7 +71,11 @@ def _throttling(table: LaunchTable) -> list[NamedWarning]:
     heat = sum(c.heat_throttles or 0 for c in table.closings)
     texts = []
     if held:
-        texts.append(f"the control group held processes back {_percent(max(held))} of the time in {_of(held, table)}")
+        # Added up over the cores: processes on several may lose more than all of one core's time.
+        texts.append(
+            f"the control group held processes back for up to {_percent(max(held))} of one core's time in "
+            f"{_of(held, table)}"
+        )
     if heat:
         texts.append(f"cores were slowed down for heat {heat} time{'s' * (heat > 1)}")
     return [NamedWarning(name="throttled", text="; ".join(texts), doubts_verdict=True)] if texts else []
@@ -84,15 +85,22 @@ def _other_load(table: LaunchTable) -> list[NamedWarning]:
     known = [c.others_busy_cores for c in table.closings if c.others_busy_cores is not None]
     stolen = [c.stolen_share for c in table.closings if c.stolen_share is not None and c.stolen_share > STOLEN]
     texts = []
-    if table.cores is not None:
-        busy = [one for one in known if one > OTHERS * table.cores]
+    cores = _watched_cores(table)
+    if cores is not None:
+        busy = [one for one in known if one > OTHERS * cores]
         if busy:
-            texts.append(f"others kept up to {max(busy):.1f} of {table.cores} cores busy in {_of(busy, table)}")
+            texts.append(f"others kept up to {max(busy):.1f} of {cores} cores busy in {_of(busy, table)}")
     if stolen:
         texts.append(f"the hypervisor gave up to {_percent(max(stolen))} of the time to others in {_of(stolen, table)}")
     if texts:
         return [NamedWarning(name="other-load", text="; ".join(texts), doubts_verdict=True)]
     return [] if known else _load_before(table)
+
+
+def _watched_cores(table: LaunchTable) -> int | None:
+    """Cores that closings tell the load of: those of the first process; several processes may have more together."""
+    machines = table.launches[0].machines if table.launches else ()
+    return len(machines[0].affinity) if len(machines) > 1 and machines[0].affinity else table.cores
 
 
 def _load_before(table: LaunchTable) -> list[NamedWarning]:
@@ -165,8 +173,8 @@ def _unlike_machines(table: LaunchTable) -> list[NamedWarning]:
     if not others:
         return []
     texts = [f"{len(others)} of {len(table.launches)} launches differ from the first in {described(others[0])}"]
-    hosts = Counter(launch.machines[0].host for launch in table.launches if launch.machines)
-    if len(hosts) > 1 and min(hosts.values()) >= MIN_LAUNCHES:
+    hosts = by_host(table.launches)
+    if len(hosts) > 1 and min(map(len, hosts)) >= MIN_LAUNCHES:
         texts.append(f"each host has {MIN_LAUNCHES} launches or more: split the file to ask each by itself")
     return [NamedWarning(name="unlike-machines", text="; ".join(texts))]
 
@@ -176,4 +184,4 @@ def _of(found: list[float], table: LaunchTable) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    return f"{100 * share:.0f} %" if share >= 1 else f"{100 * share:.2g} %"

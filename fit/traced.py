@@ -71,7 +71,7 @@ def _summary(table: LaunchTable, trace: Trace, confidence: float) -> Traced:
     law_free = Estimate(reason="one device does not communicate")
     if cell.num_devices > 1:
         law_free = difference_route(table, cell.strategy, cell.num_devices, axis_size).estimate(confidence)
-    factor, agree, reason = _compare(exchange, collective, law_free, trace.remark)
+    factor, agree, reason = _compare(exchange, collective, law_free, trace)
     latency = _median_s(trace.latency_ns)
     untraced = _median_s(trace.untraced_latency_ns)
     return Traced(
@@ -110,35 +110,52 @@ def _median_s(times_ns: Sequence[int]) -> float | None:
 
 
 def _compare(
-    exchange: float | None, collective: float | None, law_free: Estimate, remark: str | None
+    exchange: float | None, collective: float | None, law_free: Estimate, trace: Trace
 ) -> tuple[float | None, Literal["yes", "no", "undecided"] | None, str]:
     """Factor by which workload - local lies outside exchange..collective, whether that is the same order, and words."""
-    told = f"; {remark}" if remark else ""
+    told = f"; {trace.remark}" if trace.remark else ""
     if collective is None:
-        return None, None, f"no collective ran{told}"
+        return None, *_nothing_shown(trace.cell.num_devices, law_free, told)
     if law_free.estimate is None:
         return None, None, f"nothing to compare with: {law_free.reason}{told}"
     # Where waiting is not told apart, how much less than all of it there is remains open.
     low = collective if exchange is None else exchange
     value = law_free.estimate
-    factor = None if value <= 0 or low <= 0 else max(1.0, low / value, value / collective)
+    open_below = exchange is None and value < collective
+    factor = None if value <= 0 or low <= 0 or open_below else max(1.0, low / value, value / collective)
     if law_free.interval is None or None in law_free.interval:
         return factor, "undecided", f"workload − local has no interval: {law_free.reason}{told}"
     below, above = law_free.interval
     assert below is not None
     assert above is not None
     if low / SAME_ORDER <= below and above <= collective * SAME_ORDER:
-        return factor, "yes", f"{_distance(value, low, collective)}{told}"
+        return factor, "yes", f"{_distance(value, exchange, collective)}{told}"
     if below > collective * SAME_ORDER or (above < low / SAME_ORDER and exchange is not None):
-        return factor, "no", f"{_distance(value, low, collective)}{told}"
+        return factor, "no", f"{_distance(value, exchange, collective)}{told}"
+    if above < low / SAME_ORDER:
+        words = f"{_distance(value, None, collective)}, but the collectives' time may be waiting for the most part"
+        return factor, "undecided", f"{words}{told}"
     return factor, "undecided", f"the interval of workload − local reaches beyond a factor of {SAME_ORDER:g}{told}"
 
 
-def _distance(value: float, low: float, high: float) -> str:
-    if low <= value <= high:
-        return "workload − local lies between the exchange alone and the exchange with all waiting"
-    if value > high:
-        return f"workload − local is {value / high:.2g} times what the collectives take with all waiting"
+def _nothing_shown(num_devices: int, law_free: Estimate, told: str) -> tuple[Literal["undecided"] | None, str]:
+    """A trace without collectives: right for one device, else perhaps one that does not name them."""
+    if num_devices == 1:
+        return None, f"no collective ran{told}"
+    lower = None if law_free.interval is None else law_free.interval[0]
+    if lower is not None and lower > 0:
+        return "undecided", f"the trace shows no collective, and workload − local lies above 0{told}"
+    return None, f"the trace shows no collective{told}"
+
+
+def _distance(value: float, exchange: float | None, collective: float) -> str:
+    """Where workload - local lies; ``exchange`` is None where waiting is not told apart."""
+    if value > collective:
+        return f"workload − local is {value / collective:.2g} times what the collectives take with all waiting"
     if value <= 0:
         return "workload − local shows no communication"
-    return f"workload − local is {low / value:.2g} times shorter than the exchange without waiting"
+    if exchange is None:
+        return f"workload − local is {collective / value:.2g} times shorter than the collectives with all waiting"
+    if value >= exchange:
+        return "workload − local lies between the exchange alone and the exchange with all waiting"
+    return f"workload − local is {exchange / value:.2g} times shorter than the exchange without waiting"

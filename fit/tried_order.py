@@ -9,7 +9,7 @@ import numpy as np
 
 from ..data.store import Record
 from .answer import Estimate
-from .intervals import holm, log_t_estimate, p_above, p_below, why_no_interval
+from .intervals import NOT_FINITE, NOT_POSITIVE, holm, log_t_estimate, p_above, p_below
 from .launches import LaunchTable, from_record
 from .links import slope_in_k
 
@@ -49,8 +49,8 @@ def tried(record: Record, *, confidence: float = 0.95) -> TriedOrder:
     for size in table.plan.sizes:
         before, after = (_all_reduce_s(table, strategy, size) for strategy in (default, proposed))
         rows.append((size, before, after))
-    ratios = [np.log(after / before) if _positive(before, after) else np.array([np.nan]) for _, before, after in rows]
-    below, above = holm([p_below(r) for r in ratios]), holm([p_above(r) for r in ratios])
+    ratios = [_log_ratio(before, after) for _, before, after in rows]
+    below, above = (holm([None if isinstance(r, str) else p(r) for r in ratios]) for p in (p_below, p_above))
     level = (1 - confidence) / 2
     return TriedOrder(
         source=table.source,
@@ -63,8 +63,8 @@ def tried(record: Record, *, confidence: float = 0.95) -> TriedOrder:
                 message_bytes=size,
                 default_s=log_t_estimate(before, confidence),
                 proposed_s=log_t_estimate(after, confidence),
-                ratio=log_t_estimate(np.exp(ratio), confidence),
-                outcome=_outcome(ratio, low, high, level),
+                ratio=Estimate(reason=ratio) if isinstance(ratio, str) else log_t_estimate(np.exp(ratio), confidence),
+                outcome=_outcome(low, high, level),
             )
             for (size, before, after), ratio, low, high in zip(rows, ratios, below, above, strict=True)
         ),
@@ -72,15 +72,19 @@ def tried(record: Record, *, confidence: float = 0.95) -> TriedOrder:
 
 
 def _outcome(
-    ratio: np.ndarray, below: float | None, above: float | None, level: float
+    below: float | None, above: float | None, level: float
 ) -> Literal["faster", "slower", "no difference detected", "cannot tell"]:
-    if why_no_interval(ratio) or below is None or above is None:
+    if below is None or above is None:
         return "cannot tell"
     return "faster" if below <= level else "slower" if above <= level else "no difference detected"
 
 
-def _positive(*times: np.ndarray) -> bool:
-    return all(bool((values > 0).all()) for values in times)
+def _log_ratio(before: np.ndarray, after: np.ndarray) -> np.ndarray | str:
+    """Logarithm of after / before, shape (G,); or why there is none."""
+    both = np.array([before, after])
+    if not np.isfinite(both).all():
+        return NOT_FINITE
+    return np.log(after / before) if (both > 0).all() else NOT_POSITIVE
 
 
 def _all_reduce_s(table: LaunchTable, strategy: str, size: int) -> np.ndarray:

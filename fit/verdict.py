@@ -9,7 +9,7 @@ import numpy as np
 from ..model.cell import devices
 from .answer import Verdict
 from .attribution import Attribution, attribute, counts_at, headline_size
-from .crowding import crowd
+from .crowding import crowd, full_crowd
 from .growth import growth_ends, one_device_regime
 from .intervals import p_above, p_below, t_estimate, why_no_interval
 from .launches import LaunchTable
@@ -159,8 +159,8 @@ def _confounded(
     found = []
     if cause == "communication" and split.sources[cause].startswith("workload − local"):
         found.append(WAITING)
-    if shared:
-        found.append(f"devices taking turns on {table.cores} cores")
+    if shared and (full := full_crowd(table)) is not None:
+        found.append(f"devices taking turns on {full.cores} cores")
     if split.law is not None and fits is not None:
         found.extend(fits.confounded)
     return tuple(found)

@@ -21,7 +21,7 @@ _MOST_PAUSES = 100
 _LEAST_WORK_S = 1e-3
 """Less processor time than this after a call is no work left behind: threads going to sleep, timers."""
 _TRANSFER = re.compile(r"(?:host|device)-to-device transfer:(.*)")
-_ARRAY = re.compile(r"ShapedArray\(([a-z]+?)(\d+)?\[([\d,]*)\]")
+_ARRAY = re.compile(r"ShapedArray\([a-z]+(\d*)\w*\[([\d,]*)\]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,8 @@ class Watched:
     ----------
     compiled : names of the functions that it compiled
     transfers : whether anything was moved to a device
-    moved_bytes : of the arrays among it whose size JAX says
+    moved_bytes : at least so much of it, of the arrays whose type JAX says: a line of its log is about one device's
+        part, and arrays of equal type and target cannot be told from parts of one
     """
 
     compiled: tuple[str, ...]
@@ -150,9 +151,8 @@ def _transfers() -> Iterator[list[str]]:
 
 def _bytes(transfer: str) -> int:
     """Size of the array that a line of the guard's log is about; 0 for a number, or where it does not say."""
-    if not (found := _ARRAY.search(transfer)):
+    found = _ARRAY.search(transfer)
+    if found is None or not found[2]:
         return 0
-    if not found[3]:
-        return 0
-    bits = int(found[2] or 8)
-    return math.prod(int(size) for size in found[3].split(",") if size) * max(bits // 8, 1)
+    bits = int(found[1] or 8)
+    return math.prod(int(size) for size in found[2].split(",") if size) * max(bits // 8, 1)

@@ -117,7 +117,13 @@ def donations_named() -> Iterator[None]:
         raise
 
 
-def watch_plain_calls(fn: Callable[..., Any], args: Callable[[], tuple[Any, ...]], idle_s: float) -> int:
+def watch_plain_calls(
+    fn: Callable[..., Any],
+    args: Callable[[], tuple[Any, ...]],
+    idle_s: float,
+    *,
+    before_calls: Callable[[], None],
+) -> int:
     """Watch later calls of a program that runs as plain Python.
 
     Parameters
@@ -128,17 +134,20 @@ def watch_plain_calls(fn: Callable[..., Any], args: Callable[[], tuple[Any, ...]
         Gives the arguments of a call; a state as a copy.
     idle_s : float, seconds
         ``work_in_pause`` before the first call.
+    before_calls : callable
+        Called before each series of calls, when what was seen so far refuses nothing; may raise.
 
     Returns
     -------
     int, bytes
-        Moved to the devices at each call, as far as can be seen; 0: nothing.
+        Moved to the devices at each call, at least; 0: nothing.
 
     Raises
     ------
     MeasureError
         If every call compiles something again, or work goes on after what was returned is ready.
     """
+    before_calls()
     # The second call may compile for what the first one returned.
     jax.block_until_ready(fn(*args()))
     given = args()
@@ -149,6 +158,7 @@ def watch_plain_calls(fn: Callable[..., Any], args: Callable[[], tuple[Any, ...]
             "make jitted functions once, outside of fn (jax.jit around loops, conditions and lambdas too), with static "
             "arguments that are hashable and do not change, and the same shapes at each call."
         )
+    before_calls()
     if leaves_work(lambda: fn(*args()), idle_s):
         raise MeasureError(
             "work goes on after everything that fn returned is ready: its time is that of starting the work. Return "
@@ -224,7 +234,8 @@ def _uneven_constraints(jaxpr: Any) -> Iterator[float]:
         sharding = equation.params.get("sharding")
         if equation.primitive.name == "sharding_constraint" and isinstance(sharding, NamedSharding):
             for size, names in zip(equation.invars[0].aval.shape, sharding.spec, strict=False):
-                axes = (names,) if isinstance(names, str) else names or ()
+                # None, and what is left to the compiler (PartitionSpec.UNCONSTRAINED), name no axis.
+                axes = (names,) if isinstance(names, str) else names if isinstance(names, tuple) else ()
                 parts = math.prod(sharding.mesh.shape[name] for name in axes)
                 yield 1 - size / (math.ceil(size / parts) * parts) if size else 0.0
         for value in jax.tree.leaves(list(equation.params.values()), is_leaf=_has_jaxpr):

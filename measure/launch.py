@@ -128,7 +128,7 @@ class Child:
         frames = [found for line in lines[last_stack:] if (found := _FRAME.search(line))]
         if not self._stopped:
             error, message = "Died", f"the process {self._how_it_ended()}{_quoted(lines)}"
-        elif frames and _WAITS.search(frames[0][1]):
+        elif frames and _WAITS.search(frames[0][1]) and not is_user_file(frames[0][1]):
             error, message = WAITING, "it waited for the others"
         else:
             error, message = "Hung", f"it was ended{_quoted(lines)}"
@@ -153,7 +153,7 @@ def local_ranks(request: Request) -> Sequence[Child]:
     plan = request.plan
     if plan.processes == 1:
         return (Child(request),)
-    coordinator = f"127.0.0.1:{_free_port()}"
+    coordinator = f"127.0.0.1:{free_port()}"
     each = plan.visible_devices // plan.processes
     return tuple(
         Child(
@@ -169,9 +169,10 @@ def local_ranks(request: Request) -> Sequence[Child]:
     )
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that is free now on all addresses; the coordinator of the children takes it a moment later."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind(("", 0))
         return probe.getsockname()[1]
 
 
@@ -184,8 +185,9 @@ def _quoted(lines: list[str]) -> str:
 
 _STACK = re.compile(r"Stack \(most recent|Current thread 0x|Thread 0x")
 _FRAME = re.compile(r'File "([^"]+)", line \d+ in .+')
-_WAITS = re.compile(r"/jax/|/jaxlib/|measure/processes/team\.py$")
-"""Innermost file of a process that waits for others: in a collective, or at the coordination service."""
+_WAITS = re.compile(r"/jax/_src/|/jaxlib/|measure/processes/team\.py$")
+"""Innermost file of a process that waits for others: in a collective, or at the coordination service; no user's file
+in a folder of that name."""
 _NO_NEWS = re.compile(
     r"Fatal Python error|(Current thread|Thread) 0x|Stack \(most recent|Extension modules|"
     r'\s*File "|\s*\.\.\.|\[Gloo\] Rank'

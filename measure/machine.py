@@ -16,10 +16,13 @@ from ..data.schema import Machine
 from .control_group import memory_limit_bytes, quota_cores, read_text
 from .variables import variables
 
+BUS = "pci.bus_id"
+"""The driver's name for what tells the accelerators of a host apart."""
+
 _CLOCK_READINGS = 500
 _ACCELERATOR_FACTS = (
     *("name", "pstate", "clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem"),
-    *("power.limit", "temperature.gpu", "clocks_throttle_reasons.active", "driver_version"),
+    *("power.limit", "temperature.gpu", "clocks_throttle_reasons.active", "driver_version", BUS),
 )
 _ASK_TIMEOUT_S = 10.0
 
@@ -43,7 +46,7 @@ def machine(
     cores = affinity()
     return Machine(
         host=host or host_platform.node() or None,
-        boot=read_text(root / "proc/sys/kernel/random/boot_id").strip() or None,
+        boot=boot(root),
         affinity=cores,
         quota_cores=quota_cores(root),
         memory_limit_bytes=memory_limit_bytes(root),
@@ -55,6 +58,11 @@ def machine(
         clock_resolution_ns=clock_resolution_ns(),
         clock_overhead_ns=clock_overhead_ns(),
     )
+
+
+def boot(root: Path = Path("/")) -> str | None:
+    """Name the running system, the same for all its processes; None where it does not say."""
+    return read_text(root / "proc/sys/kernel/random/boot_id").strip() or None
 
 
 def affinity() -> tuple[int, ...]:
@@ -108,10 +116,10 @@ def _governor(cores: Iterable[int], root: Path) -> str | None:
 def _numa_nodes(cores: Iterable[int], root: Path) -> tuple[int, ...]:
     allowed = set(cores)
     nodes = (root / "sys/devices/system/node").glob("node[0-9]*")
-    return tuple(sorted(int(node.name[4:]) for node in nodes if allowed & _cores_in(read_text(node / "cpulist"))))
+    return tuple(sorted(int(node.name[4:]) for node in nodes if allowed & cores_in(read_text(node / "cpulist"))))
 
 
-def _cores_in(text: str) -> set[int]:
+def cores_in(text: str) -> set[int]:
     """Cores of a list as the kernel writes it: ``0-3,8``."""
     spans = re.findall(r"(\d+)(?:-(\d+))?", text)
     return {core for first, last in spans for core in range(int(first), int(last or first) + 1)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -13,10 +14,11 @@ _MOST_WILLING = 1000
 def volunteer(root: Path = Path("/")) -> None:
     """Have the kernel end this process, and what it starts, before any other when memory runs out.
 
-    Upwards that takes no privilege. Where the kernel keeps no such score the largest process is its choice anyway.
+    Upwards that takes no privilege. Where the kernel keeps no such score, or lets nobody write it (``/proc`` mounted to
+    be read only), the largest process is its choice anyway.
     """
     score = root / "proc/self/oom_score_adj"
-    if score.exists():
+    with contextlib.suppress(OSError):
         score.write_text(str(_MOST_WILLING))
 
 

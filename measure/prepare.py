@@ -71,7 +71,8 @@ def prepare(
     built : ``(fn, args)``, or ``(step, state, rest)`` where the first output of each call is the next state
     place : whether inputs are moved to where the compiled program wants them; else each call moves them
     work : declared work of one device, where XLA cannot know it
-    before_call : called when all is ready for a call that other processes may take part in; may raise
+    before_call : called when all is ready for calls that other processes may take part in, and they must know of each
+        other that none has failed; may raise
 
     Raises
     ------
@@ -180,7 +181,8 @@ def _as_it_is(
             guards.refuse_donated_rest(args[1:])
             carried = _Carried(fn, _next_state(outputs, args[0]), args[1:])
             program = Prepared(call=carried, wait_queued=_wait_last, fn=fn, args=carried.args, carries=True)
-        return replace(program, moved_bytes=guards.watch_plain_calls(fn, program.args, idle_s) or None)
+        moved = guards.watch_plain_calls(fn, program.args, idle_s, before_calls=before_call)
+        return replace(program, moved_bytes=moved or None)
 
 
 def _carrying(

@@ -13,7 +13,7 @@ from typing import Self
 from ..data.schema import Closing
 from .control_group import read_text, throttled_s
 from .devices import MEASURING
-from .machine import affinity, frequency_mhz
+from .machine import affinity, cores_in, frequency_mhz
 
 _BUSY = ("user", "nice", "system", "irq", "softirq")
 _COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -29,7 +29,8 @@ class Surroundings:
     monotonic_s, wall_s, boot_s : the clock that stands still while the machine sleeps, the calendar's, and the one
         that goes on; None: the system has no such clock
     busy_s, stolen_s, all_s : of the cores that this process may use, since the start of the machine
-    own_s : processor time of all processes of this launch on this machine, and of those that started them
+    own_s : on them, processor time of all processes of this launch, and of those that started them; None also where
+        one of them may run on other cores too, so that its share on these is not known
     throttled_s, heat_throttles : of the control group and of the cores, since they exist
     """
 
@@ -62,7 +63,7 @@ class Surroundings:
             busy_s=None if times is None else sum(times[name] for name in _BUSY) * _TICK_S,
             stolen_s=None if times is None else times["steal"] * _TICK_S,
             all_s=None if times is None else sum(times.values()) * _TICK_S,
-            own_s=_own_s(root),
+            own_s=_own_s(cores, root),
             throttled_s=throttled_s(root),
             heat_throttles=_heat_throttles(cores, root),
             frequency_mhz=frequency_mhz(cores, root),
@@ -111,14 +112,16 @@ def _core_times(cores: Iterable[int], root: Path) -> dict[str, int] | None:
     return {name: sum(fields[i] for fields in counted) for i, name in enumerate(_COLUMNS)}
 
 
-def _own_s(root: Path) -> float | None:
+def _own_s(cores: Iterable[int], root: Path) -> float | None:
     """Processor time of this launch's processes, known by their environment, and of the parents that watch them.
 
-    What a process has waited for is counted with it, except for the parents: their earlier launches are over.
+    What a process has waited for is counted with it, except for the parents: their earlier launches are over. One that
+    is bound to none of the cores takes no time of theirs.
     """
+    counted = set(cores)
     launch = os.environ.get(MEASURING)
     mark = f"{MEASURING}={launch}".encode()
-    own, parents, ticks = set(), set(), 0
+    own, parents, ticks = set[str](), set[str](), 0
     for folder in (root / "proc").glob("[0-9]*"):
         try:
             ours = launch is not None and mark in (folder / "environ").read_bytes().split(b"\0")
@@ -127,12 +130,23 @@ def _own_s(root: Path) -> float | None:
         if (ours or folder.name == str(os.getpid())) and (fields := _stat(folder)):
             own.add(folder.name)
             parents.add(fields[1])
-            ticks += sum(map(int, fields[11:15]))
+            if (share := _share(folder, counted)) is None:
+                return None
+            ticks += share * sum(map(int, fields[11:15]))
     if not own:
         return None
     for parent in parents - own - {"0"}:
-        ticks += sum(map(int, _stat(root / "proc" / parent)[11:13]))
+        if (share := _share(root / "proc" / parent, counted)) is None:
+            return None
+        ticks += share * sum(map(int, _stat(root / "proc" / parent)[11:13]))
     return ticks * _TICK_S
+
+
+def _share(process: Path, cores: set[int]) -> int | None:
+    """1: it runs on these cores only, 0: on none of them; None: on others too. 1 where the system does not say."""
+    found = re.search(r"^Cpus_allowed_list:\s*(\S+)", read_text(process / "status"), re.MULTILINE)
+    allowed = cores_in(found[1]) if found else cores
+    return 1 if allowed <= cores else None if allowed & cores else 0
 
 
 def _stat(process: Path) -> list[str]:

@@ -178,7 +178,7 @@ class _Sweeping:
     @property
     def _missing(self) -> int:
         """Launches still to be made; one that was cut short counts, and the rounds it lacks are made up by another."""
-        missing = self.plan.launches - self.done
+        missing = max(0, self.plan.launches - self.done)  # records joined into one hold more than was planned
         if self.plan.rounds is None or self.plan.budget_s is not None:
             return missing
         return max(missing, -((self.rounds - self.plan.launches * self.plan.rounds) // self.plan.rounds))
@@ -219,7 +219,8 @@ class _Sweeping:
         """Count the complete launches; where a question decides when to stop, ask it, and mind the budget."""
         self.done = complete_launches(record)
         self.rounds = complete_rounds(record)
-        self.traced = bool(record.traces)
+        # A launch that said why nothing could be traced would say it again.
+        self.traced = bool(record.traces or record.tracing)
         if self.enough is not None and self.done:
             self.stopped = self.enough(record) or self._out_of_time
 
@@ -308,8 +309,8 @@ class _Sweeping:
 
     def _describe_giving_up(self) -> str:
         last = describe_failure(self.failures[-1], "The last failure") if self.failures else ""
-        kept = f"{self.path} holds {self.done} of {self.plan.launches} launches." if self.path.exists() else ""
-        return f"{self.plan.workload}: {self.number} launches were tried, giving up. {kept}\n{last}"
+        kept = f" {self.path} holds {self.done} of {self.plan.launches} launches." if self.path.exists() else ""
+        return f"{self.plan.workload}: {self.number} launches were tried, giving up.{kept}\n{last}"
 
 
 def describe_failure(failure: Failure, opening: str) -> str:

@@ -6,7 +6,6 @@ is told apart where it can be: all devices take part, none ends before the last 
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,27 +32,44 @@ JOINT = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
 """Collectives that end on no device before the last device has begun: each needs a piece from each."""
 
 
-def trace(program: Prepared, cell: Cell, *, sweep: str, launch: str, announce: Callable[[], None]) -> Trace:
-    """Call a program without and then with the profiler, and read what it saw.
+@dataclass(frozen=True)
+class Calls:
+    """The calls of a program, made: what they took without and with the profiler, whose files lie in ``folder``."""
+
+    untraced_ns: tuple[int, ...]
+    traced_ns: tuple[int, ...]
+    folder: Path
+
+
+def refuse_untraceable(program: Prepared) -> None:
+    """Raise MeasureError where a program cannot be lowered: its operations have no names then."""
+    if program.compiled is None:
+        raise MeasureError("the program cannot be lowered, so that a trace's operations cannot be told apart.")
+
+
+def make_calls(program: Prepared, folder: Path, *, announce: Callable[[], None]) -> Calls:
+    """Call a program without and then with the profiler; every process of its mesh must.
 
     Parameters
     ----------
-    announce : called before each series of calls, as a sign of life
+    folder : empty; for what the profiler writes
+    announce : called before each call, as a sign of life
+    """
+    untraced_ns, _ = time_calls(program.call, jax.block_until_ready, calls=WARMUPS + CALLS, before=announce)
+    traced_ns = _call_profiled(program.call, folder, announce)
+    return Calls(untraced_ns[WARMUPS:], traced_ns, folder)
+
+
+def read_calls(calls: Calls, program: Prepared, cell: Cell, *, sweep: str, launch: str) -> Trace:
+    """Read what the profiler saw of the calls on the devices of this process.
 
     Raises
     ------
     MeasureError
-        If the program cannot be lowered (its operations have no names then), or the trace holds no operations.
-        What the program itself raises passes through.
+        If the profiler wrote nothing, or its trace holds no operations.
     """
-    if program.compiled is None:
-        raise MeasureError("the program cannot be lowered, so that a trace's operations cannot be told apart.")
-    announce()
-    untraced_ns, _ = time_calls(program.call, jax.block_until_ready, calls=WARMUPS + CALLS)
-    announce()
-    with tempfile.TemporaryDirectory(prefix="breakeven-trace-") as folder:
-        traced_ns = _call_profiled(program.call, folder)
-        profiles = read(Path(folder))
+    assert program.compiled is not None
+    profiles = read(calls.folder)
     collectives = named_collectives(program.compiled.as_text() or "")
     local_devices = len(program.compiled.runtime_executable().local_devices())
     found = summarize(profiles, collectives, cell.num_devices, local_devices)
@@ -65,21 +81,22 @@ def trace(program: Prepared, cell: Cell, *, sweep: str, launch: str, announce: C
         devices=found.devices,
         busy_ns=found.busy_ns,
         ops=found.ops,
-        latency_ns=traced_ns,
-        untraced_latency_ns=untraced_ns[WARMUPS:],
+        latency_ns=calls.traced_ns,
+        untraced_latency_ns=calls.untraced_ns,
         remark="; ".join(found.remarks) or None,
     )
 
 
-def _call_profiled(call: Callable[[], Any], folder: str) -> tuple[int, ...]:
+def _call_profiled(call: Callable[[], Any], folder: Path, announce: Callable[[], None]) -> tuple[int, ...]:
     """Latencies of marked calls, one at a time, nanoseconds."""
     options = jax.profiler.ProfileOptions()
     # Python's own calls are not asked about, and recording them is most of the profiler's cost.
     options.python_tracer_level = 0
     options.enable_hlo_proto = False
     latencies = []
-    with jax.profiler.trace(folder, profiler_options=options):
+    with jax.profiler.trace(str(folder), profiler_options=options):
         for _ in range(CALLS):
+            announce()
             with jax.profiler.TraceAnnotation(CALL_MARK):
                 start = time.perf_counter_ns()
                 jax.block_until_ready(call())

@@ -108,8 +108,9 @@ def is_user_file(filename: str) -> bool:
     """Whether a file is neither Python's, nor an installed library's, nor ours."""
     if filename.startswith("<"):
         return False
-    folder = os.path.realpath(filename)
-    return not any(folder.startswith(root + os.sep) for root in _NOT_THE_USERS)
+    path = os.path.realpath(filename)
+    installed = _INSTALLED & set(Path(path).parts)
+    return not installed and not any(path.startswith(root + os.sep) for root in _NOT_THE_USERS)
 
 
 def with_frames(message: str, error: BaseException) -> str:
@@ -118,6 +119,8 @@ def with_frames(message: str, error: BaseException) -> str:
     return "\n".join(lines)
 
 
+_INSTALLED = {"site-packages", "dist-packages"}
+"""Folders of libraries wherever they lie: a user's own, a distribution's, one on ``PYTHONPATH``."""
 _NOT_THE_USERS = tuple(
     {
         os.path.realpath(path)

@@ -20,7 +20,7 @@ from .clock import MAX_CALLS, MIN_CALLS, time_calls, time_queued
 from .inventory import control_cells, link_cells, probe_cells, sentinel_cells, workload_cells
 from .machine import machine
 from .processes.gate import gate_of
-from .processes.nodes import hidden
+from .processes.nodes import hidden, without_folders
 from .processes.orders import Build, EndRound, Order, Settle, Time
 from .processes.team import Team, join
 from .protocol import Channel, Finished, Ready, Request, Round, Starts, Step
@@ -114,6 +114,7 @@ class Worker:
             found = jax.devices()
         except RuntimeError as error:
             raise MeasureError(f"JAX cannot start on {self.plan.platform}: {error}") from error
+        xla_flags = flags(os.environ.get("XLA_FLAGS", ""))
         self.channel.send(
             Launch(
                 sweep=self.request.sweep,
@@ -130,7 +131,7 @@ class Worker:
                 cpu=devices.cpu_model(),
                 system=platform.platform(),
                 load_average=os.getloadavg()[0],
-                xla_flags=flags(os.environ.get("XLA_FLAGS", "")) or None,
+                xla_flags=(xla_flags if self.request.host_salt is None else without_folders(xla_flags)) or None,
                 machines=(hidden(machine(platform=found[0].platform), self.request.host_salt),),
                 traced=self.request.only_trace,
                 devices_per_process=len(jax.local_devices()),

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .workload import MeasureError
+
 CALL_MARK = "breakeven call"
 """Name of the annotation around each traced call."""
 
@@ -56,11 +58,18 @@ def read(folder: Path) -> list[CallProfile]:
     -------
     list of CallProfile
         One a marked call. An operation belongs to the last call that began before it: calls are made one at a time.
+
+    Raises
+    ------
+    MeasureError
+        If there is none, or more than one.
     """
     from jax.profiler import ProfileData
 
-    (path,) = folder.rglob("*.xplane.pb")
-    planes = list(ProfileData.from_file(str(path)).planes)
+    paths = list(folder.rglob("*.xplane.pb"))
+    if len(paths) != 1:
+        raise MeasureError(f"JAX's profiler wrote {len(paths)} files (*.xplane.pb) where one was expected.")
+    planes = list(ProfileData.from_file(str(paths[0])).planes)
     begins = sorted(int(e.start_ns) for e in _host_events(planes) if e.name == CALL_MARK)
     calls = [CallProfile() for _ in begins]
     for device, name, span in _operations(planes):

@@ -171,15 +171,20 @@ def _timing(record: Record, table: LaunchTable) -> Rule:
         words = "the file does not say what the clock enclosed, nor how processes were summarised"
         return Rule(number=10, title=title, met=False, words=words)
     plan = record.sweeps[0].plan
-    words = (
-        "simulated calls"
-        if table.synthetic
-        else (
-            "one process drives all devices: a call is timed until its results are ready on every device, so it is the "
-            f"slowest device's time; no barrier; {_warmups(plan)}, then the median"
-        )
-    )
+    words = "simulated calls" if table.synthetic else f"{_clocked(plan)}; {_warmups(plan)}, then the median"
     return Rule(number=10, title=title, met=not table.synthetic or None, words=words)
+
+
+def _clocked(plan: Plan) -> str:
+    if plan.processes == 1:
+        return (
+            "one process drives all devices: a call is timed until its results are ready on every device, so it is the "
+            "slowest device's time; no barrier"
+        )
+    return (
+        f"{plan.processes} processes pass a barrier before each call; a call is timed until its results are ready in "
+        "each of them, and the longest counts; every process's time and the skew of their starts are kept"
+    )
 
 
 def _warmups(plan: Plan) -> str:

@@ -14,6 +14,7 @@ from ...model.law import collectives_of
 from ...model.program import Collective, ProgramFacts
 from ...model.unmeasured import facts_at
 from ..launches import LaunchTable
+from ..remedies import system_options
 from .launch_cost import VISIT_OVERHEAD_S, LaunchCost
 
 CHAINS = ((0.25, (1, 16)), (1.0, (1, 4, 16)), (4.0, (1, 16)))
@@ -167,6 +168,7 @@ def command(
     words += ["--no-controls"] * (not candidate.controls) + ["--no-probes"] * (not candidate.probes)
     if plan.objective != ("throughput" if plan.path == "weak" else "time"):
         words += ["--objective", plan.objective]
+    words += system_options(plan)
     words += ["--platform", plan.platform, "--seed", str(plan.seed + 1), "-o", file]
     return shlex.join(words)
 

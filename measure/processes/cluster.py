@@ -11,9 +11,10 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ..control_group import read_text
 from ..workload import MeasureError
 
 ADDRESS, PROCESSES, RANK = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
@@ -37,7 +38,6 @@ class Cluster:
     launcher : what started them, for messages
     host, port : where the leader listens
     key : shared by the ranks; a connection without it is refused
-    local_rank : among the processes of this host, where the launcher says
     """
 
     launcher: str
@@ -46,7 +46,6 @@ class Cluster:
     host: str
     port: int
     key: bytes = field(repr=False)
-    local_rank: int | None = None
 
     @property
     def leads(self) -> bool:
@@ -62,7 +61,6 @@ class _Found:
     rank: int
     processes: int
     size_from: str
-    local_rank: int | None = None
     host: str | None = None
     identity: str = ""
 
@@ -71,18 +69,12 @@ def starter() -> str:
     """The process that started this rank and its neighbours: hydra's proxy, or the parent where there is none."""
     process = os.getppid()
     while process > 1:
-        if _text(process, "comm").startswith("hydra_pmi_prox"):
+        folder = Path(f"/proc/{process}")
+        if read_text(folder / "comm").startswith("hydra_pmi_prox"):
             return str(process)
-        parent = re.search(r"^PPid:\s*(\d+)", _text(process, "status"), re.MULTILINE)
+        parent = re.search(r"^PPid:\s*(\d+)", read_text(folder / "status"), re.MULTILINE)
         process = int(parent[1]) if parent else 0
     return str(os.getppid())
-
-
-def _text(process: int, name: str) -> str:
-    try:
-        return Path(f"/proc/{process}/{name}").read_text()
-    except OSError:
-        return ""
 
 
 def detect(
@@ -110,7 +102,7 @@ def detect(
         If variables are half set or contradict one another (they are named), or nothing says where the leader is.
     """
     launched = next(filter(None, (read(environment) for read in (_open_mpi, _hydra, _slurm, _pmi))), None)
-    told = _told(environment, launched)
+    told = _told(environment, launched, coordinator)
     found = told or launched
     address = coordinator or environment.get(ADDRESS)
     if found is None:
@@ -148,20 +140,19 @@ def _cluster(found: _Found, host: str, port: int, identity: str, environment: Ma
         launcher=found.launcher,
         rank=found.rank,
         processes=found.processes,
-        local_rank=found.local_rank,
         host=host,
         port=port,
         key=hashlib.sha256(f"breakeven {identity} {secret}".encode()).digest(),
     )
 
 
-def _told(environment: Mapping[str, str], launched: _Found | None) -> _Found | None:
+def _told(environment: Mapping[str, str], launched: _Found | None, coordinator: str | None) -> _Found | None:
     """What the user's own variables say, completed by the launcher's; they must agree on the number of processes."""
     rank_from = RANK if RANK in environment else COMPLETION_INDEX
     names = {name for name in (ADDRESS, PROCESSES, RANK) if name in environment}
     if not names or (launched is not None and names == {ADDRESS}):
         return None
-    if ADDRESS not in names and launched is None:
+    if ADDRESS not in names and coordinator is None and launched is None:
         present = " and ".join(sorted(names))
         raise MeasureError(f"{present} {'are' if len(names) > 1 else 'is'} set, but not {ADDRESS}; {_ALL_OR_NONE}.")
     if PROCESSES in environment:
@@ -169,7 +160,8 @@ def _told(environment: Mapping[str, str], launched: _Found | None) -> _Found | N
     elif launched is not None:
         processes = launched.processes
     else:
-        raise MeasureError(f"{ADDRESS} is set, but not {PROCESSES}; {_ALL_OR_NONE}.")
+        present = "--coordinator is given" if coordinator is not None else f"{ADDRESS} is set"
+        raise MeasureError(f"{present}, but not {PROCESSES}; {_ALL_OR_NONE}.")
     if launched is not None and processes != launched.processes:
         raise MeasureError(
             f"{PROCESSES} is {processes}, but {launched.size_from} of {launched.launcher} is {launched.processes}; "
@@ -182,15 +174,12 @@ def _told(environment: Mapping[str, str], launched: _Found | None) -> _Found | N
     elif launched is not None:
         rank = launched.rank
     else:
-        raise MeasureError(
-            f"{ADDRESS} and {PROCESSES} are set, but neither {RANK} nor {COMPLETION_INDEX}; {_ALL_OR_NONE}."
-        )
+        raise MeasureError(f"{PROCESSES} is set, but neither {RANK} nor {COMPLETION_INDEX}; {_ALL_OR_NONE}.")
     return _Found(
         launcher="variables" if launched is None else launched.launcher,
         rank=rank,
         processes=processes,
         size_from=PROCESSES,
-        local_rank=None if launched is None else launched.local_rank,
         host=None if launched is None else launched.host,
         identity="" if launched is None else launched.identity,
     )
@@ -202,7 +191,7 @@ _ALL_OR_NONE = f"set {ADDRESS} (HOST:PORT of rank 0), {PROCESSES} and {RANK} for
 def _open_mpi(environment: Mapping[str, str]) -> _Found | None:
     prefix = "OMPI_COMM_WORLD_"
     size, rank = f"{prefix}SIZE", f"{prefix}RANK"
-    found = _ranked(environment, "Open MPI", rank, size, f"{prefix}LOCAL_RANK")
+    found = _ranked(environment, "Open MPI", rank, size)
     if found is None:
         return None
     # Version 5 names the job after the host that mpiexec runs on and its process; 4 has that host's address in a URI.
@@ -213,24 +202,24 @@ def _open_mpi(environment: Mapping[str, str]) -> _Found | None:
     named = re.fullmatch(r"prterun-(.+)-\d+@\d+", name)
     address = re.search(r"tcp6?://\[?([^,\]/]+?)(?:,|\]|:\d+$)", uri)
     host = "localhost" if together else named[1] if named else address[1] if address else None
-    return _with(found, host, name or uri.partition(";")[0])
+    return replace(found, host=host, identity=name or uri.partition(";")[0])
 
 
 def _hydra(environment: Mapping[str, str]) -> _Found | None:
     if "MPI_LOCALNRANKS" not in environment:
         return None
-    found = _ranked(environment, "MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID")
+    found = _ranked(environment, "MPICH", "PMI_RANK", "PMI_SIZE")
     if found is None:
         return None
     together = environment["MPI_LOCALNRANKS"] == environment["PMI_SIZE"]
-    return _with(found, "localhost" if together else None, "")
+    return replace(found, host="localhost" if together else None)
 
 
 def _pmi(environment: Mapping[str, str]) -> _Found | None:
     """Any other launcher that speaks to MPI programs through PMI says no more than rank and size."""
     if not {"PMI_RANK", "PMI_SIZE"} <= environment.keys():
         return None
-    return _ranked(environment, "a PMI launcher", "PMI_RANK", "PMI_SIZE", None)
+    return _ranked(environment, "a PMI launcher", "PMI_RANK", "PMI_SIZE")
 
 
 def _slurm(environment: Mapping[str, str]) -> _Found | None:
@@ -240,12 +229,12 @@ def _slurm(environment: Mapping[str, str]) -> _Found | None:
         return None
     # SLURM_NTASKS of an allocation stays in the environment of a step with another number of tasks.
     size = "SLURM_STEP_NUM_TASKS" if "SLURM_STEP_NUM_TASKS" in environment else "SLURM_NTASKS"
-    found = _ranked(environment, "srun", "SLURM_PROCID", size, "SLURM_LOCALID")
+    found = _ranked(environment, "srun", "SLURM_PROCID", size)
     if found is None:
         return None
     nodes = environment.get("SLURM_STEP_NODELIST") or environment.get("SLURM_NODELIST")
     job = environment.get("SLURM_JOB_ID", "")
-    return _with(found, first_host(nodes) if nodes else None, f"slurm {job}.{step}")
+    return replace(found, host=first_host(nodes) if nodes else None, identity=f"slurm {job}.{step}")
 
 
 def first_host(nodes: str) -> str:
@@ -256,7 +245,7 @@ def first_host(nodes: str) -> str:
     return re.sub(r"\[([^,\-\]]+)[^\]]*\]", r"\1", entry[0])
 
 
-def _ranked(environment: Mapping[str, str], launcher: str, rank: str, size: str, local: str | None) -> _Found | None:
+def _ranked(environment: Mapping[str, str], launcher: str, rank: str, size: str) -> _Found | None:
     """Rank and number of processes from a launcher's two variables; None where there is one process or neither."""
     if rank not in environment and size not in environment:
         return None
@@ -267,20 +256,7 @@ def _ranked(environment: Mapping[str, str], launcher: str, rank: str, size: str,
     number = _rank(environment, rank, processes, size)
     if processes == 1:
         return None
-    local_rank = None if local is None or local not in environment else _number(environment, local, least=0)
-    return _Found(launcher=launcher, rank=number, processes=processes, size_from=size, local_rank=local_rank)
-
-
-def _with(found: _Found, host: str | None, identity: str) -> _Found:
-    return _Found(
-        launcher=found.launcher,
-        rank=found.rank,
-        processes=found.processes,
-        size_from=found.size_from,
-        local_rank=found.local_rank,
-        host=host,
-        identity=identity,
-    )
+    return _Found(launcher=launcher, rank=number, processes=processes, size_from=size)
 
 
 def _number(environment: Mapping[str, str], name: str, *, least: int) -> int:

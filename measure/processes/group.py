@@ -110,6 +110,8 @@ class Group:
                     ends.setdefault(rank, self._of_rank(message, rank))
                 for joint in () if ends else self._joint.add(rank, self._named(message, rank)):
                     yield joint
+                    # Whoever asked may have taken long over it, and nobody was listened to meanwhile.
+                    heard = time.monotonic()
                     if isinstance(joint, Round):
                         for each in self._ranks:
                             each.answer()
@@ -144,7 +146,7 @@ class Group:
 
     def _is_the_end(self, failure: Failure) -> bool:
         """Whether the launch cannot go on; what several processes build and compile they agree on themselves."""
-        in_a_call = failure.stage in ("visit", "trace") and failure.cell is not None and self._members(failure) > 1
+        in_a_call = failure.stage == "visit" and failure.cell is not None and self._members(failure) > 1
         return failure.error in ENDS or failure.stage == "launch" or in_a_call
 
     def _members(self, failure: Failure) -> int:
@@ -170,7 +172,7 @@ class Group:
         found = ends[0] if len(self._ranks) == 1 else self._root(ends)
         stuck = [end for _, end in sorted(ends.items()) if not follows(end)]
         if not stuck:
-            where = "it was ended inside JAX" if len(self._ranks) == 1 else "all processes wait for each other"
+            where = "it was ended inside JAX" if len(self._ranks) == 1 else self._who_waits(sorted(ends))
         elif len(stuck) == 1 or found.rank is None or found.error == SILENT:
             where = found.message
         else:
@@ -178,21 +180,26 @@ class Group:
             found = msgspec.structs.replace(found, rank=None)
         return msgspec.structs.replace(found, error="Hung", message=f"no sign of life for {limit:g} s; {where}")
 
+    def _who_waits(self, ranks: Sequence[int]) -> str:
+        if len(ranks) == len(self._ranks):
+            return "all processes wait for each other"
+        return f"{', '.join(f'rank {rank}' for rank in ranks)} waited for others that had finished"
+
     def _listen(self, ends: dict[int, Failure]) -> None:
-        """Give the processes that have not failed yet a while to do so."""
+        """Give the processes that have neither failed nor finished yet a while to do so."""
         until = time.monotonic() + _GRACE_S
-        while len(ends) < len(self._ranks) and self._selector.get_map() and (left := until - time.monotonic()) > 0:
+        while self._others(ends) and self._selector.get_map() and (left := until - time.monotonic()) > 0:
             for rank, message in self._said(left):
                 if isinstance(message, Failure) and self._is_the_end(message):
                     ends.setdefault(rank, self._of_rank(message, rank))
 
     def _stop(self, ends: dict[int, Failure]) -> None:
         """Ask all others where they are; one that does not even answer to that stands still."""
-        for rank in self._ranks:
-            if rank.rank not in ends:
-                rank.stop()
+        for rank in self._others(ends):
+            self._ranks[rank].stop()
         self._listen(ends)
-        for rank, doing in enumerate(self._doing):
+        for rank in self._others(ends):
+            doing = self._doing[rank]
             silent = Failure(
                 sweep=self._request.sweep,
                 launch=self._request.launch,
@@ -202,4 +209,8 @@ class Group:
                 cell=doing.cell,
                 rank=rank,
             )
-            ends.setdefault(rank, silent)
+            ends[rank] = silent
+
+    def _others(self, ends: dict[int, Failure]) -> list[int]:
+        """Ranks that are still at work, as far as is known."""
+        return [rank for rank, doing in enumerate(self._doing) if rank not in ends and not doing.finished]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -12,6 +13,7 @@ import numpy as np
 from ...data.schema import Failure, Launch, Visit
 from ..protocol import Finished, Message, Round, Starts
 from ..workload import MeasureError
+from .spread import place, shared, uneven
 from .team import BARRIER
 
 
@@ -62,21 +64,23 @@ class Joint:
             for what, name in _SAME.items():
                 there, here = getattr(launch, name), getattr(first, name)
                 if there != here:
-                    return Failure(
-                        sweep=first.sweep,
-                        launch=first.launch,
-                        stage="launch",
-                        error=MeasureError.__name__,
-                        message=f"rank {rank} has {what} {there}, rank 0 has {here}; all processes of a launch need "
-                        "the same.",
+                    return _refused(
+                        first,
+                        f"rank {rank} has {what} {there}, rank 0 has {here}; all processes of a launch need the same.",
                         rank=rank,
                     )
+        if self._size > 1 and (reason := uneven(list(map(place, launches))) or shared(launches)):
+            return _refused(first, reason)
         machines = tuple(chain.from_iterable(launch.machines for launch in launches))
-        nodes = len({machine.boot or machine.host for machine in machines}) or 1
+        of_node: dict[str | None, list[Launch]] = defaultdict(list)
+        for launch in launches:
+            for machine in launch.machines:
+                of_node[machine.boot or machine.host].append(launch)
+        nodes = len(of_node) or 1
         return msgspec.structs.replace(
             first,
             machines=machines,
-            cores=min((launch.cores for launch in launches if launch.cores is not None), default=None),
+            cores=min(filter(None, map(_cores, of_node.values() or [launches])), default=None),
             processes=self._size,
             nodes=nodes,
             devices_per_node=None if first.visible_devices is None else first.visible_devices // nodes,
@@ -85,9 +89,10 @@ class Joint:
 
     def _joined_visits(self) -> Iterator[Visit]:
         """The visits of a round, in the first process's order: each call as long as the slowest took."""
-        for key, by_rank in self._visits.items():
+        of_first = [(key, by_rank) for key, by_rank in self._visits.items() if 0 in by_rank]
+        for key, by_rank in sorted(of_first, key=lambda visit: visit[1][0].position):
             starts = self._starts.get(key, {})
-            if 0 not in by_rank or by_rank.keys() < starts.keys():
+            if by_rank.keys() < starts.keys():
                 continue  # one of them failed, and the visit with it
             visits = [by_rank[rank] for rank in sorted(by_rank)]
             if len(visits) == 1:
@@ -112,6 +117,30 @@ class Joint:
             return None
         timed = np.array(starts)[:, warmups:]
         return int(np.median(timed.max(axis=0) - timed.min(axis=0)))
+
+
+def _cores(launches: Sequence[Launch]) -> int | None:
+    """Cores that the processes of one node may use together, bound to the same ones or to cores of their own."""
+    told = [launch.cores for launch in launches if launch.cores is not None]
+    if not told:
+        return None
+    machines = [machine for launch in launches for machine in launch.machines]
+    if not machines or not all(machine.affinity for machine in machines):
+        return min(told)
+    together = len(set[int]().union(*(machine.affinity for machine in machines)))
+    quotas = [math.ceil(machine.quota_cores) for machine in machines if machine.quota_cores is not None]
+    return max(1, min([together, *quotas]))
+
+
+def _refused(first: Launch, message: str, rank: int | None = None) -> Failure:
+    return Failure(
+        sweep=first.sweep,
+        launch=first.launch,
+        stage="launch",
+        error=MeasureError.__name__,
+        message=message,
+        rank=rank,
+    )
 
 
 def _slowest(ranks: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

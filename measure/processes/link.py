@@ -1,6 +1,6 @@
 """What the ranks' parents say to each other: JSON in frames over TCP, after both have shown that they hold the key.
 
-The standard library's connections carry bytes and check the key; nothing is ever unpickled.
+The standard library's connections check the key; nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import socket
 import struct
 import time
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge, wait
 from typing import Generic, TypeVar
 
 import msgspec
 
 from ..protocol import Message, Request
 
+_LENGTH = struct.Struct("!I")
+"""Before each message: its bytes."""
+_PIECE_BYTES = 1 << 16
 _HANDSHAKE_S = 10.0
 _RETRY_S = 0.2
 _SILENCE_S, _PROBE_S, _PROBES = 30, 10, 3
@@ -89,13 +92,14 @@ class Lost(ConnectionError):
 class Link(Generic[Heard]):
     """One connection: a follower hears orders, the leader reports."""
 
-    def __init__(self, connection: Connection, decoder: msgspec.json.Decoder[Heard]) -> None:
-        self._connection = connection
+    def __init__(self, connected: socket.socket, decoder: msgspec.json.Decoder[Heard]) -> None:
+        self._socket = connected
         self._decoder = decoder
+        self._frame = bytearray()
 
     def fileno(self) -> int:
         """Descriptor to wait for."""
-        return self._connection.fileno()
+        return self._socket.fileno()
 
     def send(self, message: Report | Order) -> None:
         """Send one message.
@@ -106,12 +110,13 @@ class Link(Generic[Heard]):
             If the other side is gone.
         """
         try:
-            self._connection.send_bytes(msgspec.json.encode(message))
+            data = msgspec.json.encode(message)
+            self._socket.sendall(_LENGTH.pack(len(data)) + data)
         except OSError as error:
             raise Lost("the connection was closed") from error
 
     def receive(self, timeout_s: float | None = None) -> Heard | None:
-        """Wait for one message and return it; None when none came in time.
+        """Wait for one message and return it; None when none came whole in time (what did come is kept).
 
         Raises
         ------
@@ -119,7 +124,8 @@ class Link(Generic[Heard]):
             If the other side is gone, or what it sent is no message.
         """
         try:
-            return self._decoder.decode(self._connection.recv_bytes()) if self._connection.poll(timeout_s) else None
+            whole = self._read(timeout_s)
+            return None if whole is None else self._decoder.decode(whole)
         except (EOFError, OSError) as error:
             raise Lost("the connection was closed") from error
         except msgspec.DecodeError as error:
@@ -127,7 +133,26 @@ class Link(Generic[Heard]):
 
     def close(self) -> None:
         """Close this side."""
-        self._connection.close()
+        self._socket.close()
+
+    def _read(self, timeout_s: float | None) -> bytes | None:
+        """The rest of the frame under way and no byte more, so that ``fileno`` is readable while there is another."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while missing := self._missing():
+            if not wait([self._socket], None if deadline is None else max(0.0, deadline - time.monotonic())):
+                return None
+            piece = self._socket.recv(min(missing, _PIECE_BYTES))
+            if not piece:
+                raise EOFError
+            self._frame += piece
+        whole = bytes(self._frame[_LENGTH.size :])
+        self._frame.clear()
+        return whole
+
+    def _missing(self) -> int:
+        """Bytes that the length, or the message after it, still lacks."""
+        had = len(self._frame)
+        return _LENGTH.size - had if had < _LENGTH.size else _LENGTH.size + _LENGTH.unpack_from(self._frame)[0] - had
 
 
 def listen(port: int, *, local: bool) -> socket.socket:
@@ -158,8 +183,7 @@ def accept(server: socket.socket, key: bytes, timeout_s: float) -> Link[Report] 
     except _NO_HANDSHAKE:
         connection.close()
         return None
-    _limit_waiting(connection, None)
-    return Link(connection, msgspec.json.Decoder(Report))
+    return Link(_proven(connection), msgspec.json.Decoder(Report))
 
 
 def connect(host: str, port: int, key: bytes, timeout_s: float) -> Link[Order]:
@@ -186,8 +210,7 @@ def connect(host: str, port: int, key: bytes, timeout_s: float) -> Link[Order]:
                 raise TimeoutError(str(error) if known else "what listens there does not know this job") from error
             time.sleep(_RETRY_S)
         else:
-            _limit_waiting(connection, None)
-            return Link(connection, msgspec.json.Decoder(Order))
+            return Link(_proven(connection), msgspec.json.Decoder(Order))
 
 
 # Before Python 3.12 a wrong greeting fails an assertion.
@@ -204,6 +227,13 @@ def _connection(taken: socket.socket) -> Connection:
     connection = Connection(taken.detach())
     _limit_waiting(connection, _HANDSHAKE_S)
     return connection
+
+
+def _proven(connection: Connection) -> socket.socket:
+    """What is left of a connection when both sides have shown that they hold the key."""
+    with connection:
+        _limit_waiting(connection, None)
+        return socket.socket(fileno=os.dup(connection.fileno()))
 
 
 def _limit_waiting(connection: Connection, seconds: float | None) -> None:

@@ -32,5 +32,7 @@ def from_host(array: Any, sharding: Any) -> Any:
 
     Not ``device_put``: onto devices of several processes it runs a collective of its own.
     """
-    whole = np.asarray(array)
+    # Typed keys (jax.random.key) are no numbers that NumPy could hold; JAX cuts and places them as they are.
+    is_key = isinstance(array, jax.Array) and jax.numpy.issubdtype(array.dtype, jax.dtypes.prng_key)
+    whole = array if is_key else np.asarray(array)
     return jax.make_array_from_callback(whole.shape, sharding, lambda index: whole[index])

@@ -13,6 +13,7 @@ import msgspec
 
 from ...data.schema import Machine
 from ..control_group import read_text
+from ..machine import boot
 from ..variables import LEFT_OUT
 
 _NAMES_HOSTS = re.compile(r"HOST|ADDR|URI|NODE|SERVER|DIR", re.IGNORECASE)
@@ -20,7 +21,7 @@ _NAMES_HOSTS = re.compile(r"HOST|ADDR|URI|NODE|SERVER|DIR", re.IGNORECASE)
 
 def node(root: Path = Path("/")) -> str:
     """Name the running system: the same for all its processes, whatever the hosts are called."""
-    return read_text(root / "proc/sys/kernel/random/boot_id").strip() or platform.node()
+    return boot(root) or platform.node()
 
 
 def alias(host: str, salt: str) -> str:
@@ -30,13 +31,20 @@ def alias(host: str, salt: str) -> str:
 
 def hidden(found: Machine, salt: str | None) -> Machine:
     """A machine without names of hosts or folders, those in its variables included; with no salt, as it is."""
-    if salt is None or found.host is None:
+    if salt is None:
         return found
     kept = []
     for variable in found.variables:
         name, _, value = variable.partition("=")
-        kept.append(f"{name}={LEFT_OUT}" if _NAMES_HOSTS.search(name) or found.host in value else variable)
-    return msgspec.structs.replace(found, host=alias(found.host, salt), variables=tuple(kept))
+        names_host = _NAMES_HOSTS.search(name) or (found.host is not None and found.host in value)
+        kept.append(f"{name}={LEFT_OUT if names_host else without_folders(value)}")
+    host = None if found.host is None else alias(found.host, salt)
+    return msgspec.structs.replace(found, host=host, variables=tuple(kept))
+
+
+def without_folders(text: str) -> str:
+    """Return the value of a variable, or flags, without the words that hold a path; flags keep their names."""
+    return re.sub(r"([^\s=/]*=)?\S*/\S*", rf"\g<1>{LEFT_OUT}", text)
 
 
 @functools.cache

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import platform
-import socket
 import time
 from collections.abc import Sequence
 from types import TracebackType
@@ -16,13 +15,14 @@ import breakeven
 
 from ...data.schema import Failure
 from ..endings import Ended
-from ..launch import Child
+from ..launch import Child, free_port
 from ..protocol import Message, Request
 from ..workload import MeasureError
 from .cluster import ADDRESS, Cluster
 from .group import Rank
 from .link import Answer, Close, End, Hello, Leaving, Link, Lost, Order, Report, Said, Start, Stop, accept, listen
 from .nodes import alias, node
+from .spread import Place, uneven
 from .whereabouts import Whereabouts
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -40,7 +40,8 @@ class Followers:
     Raises
     ------
     MeasureError
-        On entering, if a rank does not come (it is named), came twice, or was started for something else.
+        On entering, if a rank does not come (it is named), came twice, or was started for something else, or if the
+        ranks do not lie evenly on their hosts.
     """
 
     def __init__(self, cluster: Cluster, workload: str, *, timeout_s: float) -> None:
@@ -61,6 +62,7 @@ class Followers:
     def __enter__(self) -> Self:
         try:
             self._wait_for_all()
+            self._check_spread()
         except BaseException as error:
             self._close(2, str(error) if isinstance(error, MeasureError) else None)
             raise
@@ -86,7 +88,7 @@ class Followers:
                     "kept: start all ranks again with the same command, and it goes on."
                 )
         host = "127.0.0.1" if self._cluster.host in _LOCAL else self._cluster.host
-        request = msgspec.structs.replace(request, coordinator=f"{_bracketed(host)}:{_free_port()}")
+        request = msgspec.structs.replace(request, coordinator=f"{_bracketed(host)}:{free_port()}")
         remote = [
             Remote(msgspec.structs.replace(request, rank=rank), self._joined[rank]) for rank in sorted(self._joined)
         ]
@@ -108,6 +110,12 @@ class Followers:
                     raise MeasureError(_describe_missing(missing, cluster, self._timeout_s))
                 if (link := accept(server, cluster.key, left)) is not None:
                     self._welcome(link)
+
+    def _check_spread(self) -> None:
+        hellos = [self._joined[rank].hello for rank in sorted(self._joined)]
+        places = [Place(node(), platform.node()), *(Place(hello.node, hello.host) for hello in hellos)]
+        if reason := uneven(places):
+            raise MeasureError(reason)
 
     def _welcome(self, link: Link[Report]) -> None:
         try:
@@ -259,9 +267,3 @@ class Remote:
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _free_port() -> int:
-    """A port that is free now; the children's coordinator takes it a moment later."""
-    with socket.create_server(("", 0)) as server:
-        return server.getsockname()[1]

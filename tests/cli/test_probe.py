@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
+from breakeven.cli import render_links
 from breakeven.data import store
+from breakeven.data.schema import Machine
+from breakeven.fit.links import links
+from breakeven.fit.ring_orders import AS_IT_STANDS
 from breakeven.measure.link_plans import orders_plan
 from breakeven.measure.sweep import run
 
@@ -129,6 +135,20 @@ def test_show_keeps_pairs_apart(run_cli, write):
         ([], "give a record of links to read, or --pairs to measure one."),
         (["links.jsonl", "--pairs"], "give a record of links to read, or --pairs to measure one."),
         (["links.jsonl", "-o", "other.jsonl"], "goes with --pairs; a FILE is only read."),
+        (["links.jsonl", "--launches", "6"], "--launches: goes with --pairs; a FILE is only read."),
+        (["links.jsonl", "--payloads", "4,8"], "--payloads: goes with --pairs; a FILE is only read."),
+        (["links.jsonl", "--hide-hosts"], "--hide-hosts: goes with --pairs or --try-order; a FILE is only read."),
+        (["links.jsonl", "--processes", "2"], "--processes: goes with --pairs or --try-order; a FILE is only read."),
+        (["five.jsonl", "--try-order", "--launches", "9"], "--launches: goes with --pairs; an order is tried as FILE"),
+        (["five.jsonl", "--try-order", "--budget", "9s"], "--budget: goes with --pairs; an order is tried as FILE"),
+        (["five.jsonl", "--try-order", "--seed", "0"], "--seed: goes with --pairs; an order is tried as FILE"),
+        (["five.jsonl", "--try-order", "--calls", "9"], "--calls: goes with --pairs; an order is tried as FILE"),
+        (["five.jsonl", "--try-order", "--platform", "cpu"], "--platform: goes with --pairs; an order is tried as"),
+        (["five.jsonl", "--try-order", "--devices", "4"], "--devices: goes with --pairs; an order is tried as FILE"),
+        (["--pairs", "-o", "folder"], "-o: folder is a folder; name a file in it."),
+        (["--pairs", "--try-order", "-o", "six.jsonl"], "--try-order: six-order.jsonl is a folder;"),
+        (["five.jsonl", "--try-order"], "--try-order: five-order.jsonl is a folder; name a file in it."),
+        ([".", "--try-order"], "error: .: Is a directory."),
         (["absent.jsonl"], "absent.jsonl"),
         (["--pairs", "--payloads", "4"], "give at least two sizes, each once, as in 4,1MiB"),
         (["--pairs", "--payloads", "4,6"], "--payloads must be positive multiples of 4 bytes, got 6."),
@@ -144,6 +164,8 @@ def test_what_cannot_be_done(run_cli, write, tmp_path, monkeypatch, arguments, m
     monkeypatch.chdir(tmp_path)
     write("links.jsonl", 4, noise=0.0)
     write("five.jsonl", 5, links={(1, 2): 3.0})
+    for folder in ("folder", "five-order.jsonl", "six-order.jsonl"):
+        (tmp_path / folder).mkdir()
     platform = ["--platform", "cpu"] if "--pairs" in arguments and "--platform" not in arguments else []
     code, out, err = run_cli("probe", *arguments, *platform)
     assert (code, out) == (2, "")
@@ -158,6 +180,94 @@ def test_where_there_is_no_order_to_try_the_links_are_shown(run_cli, write, coun
     code, out, err = run_cli("probe", write("links.jsonl", count, noise=0.0), "--try-order")
     assert (code, err) == (0, f"warning: --try-order: nothing to try: {reason}\n")
     assert f"links between {count} devices" in out
+
+
+def test_a_file_is_read_whatever_else_is_here(run_cli, write, tmp_path, monkeypatch):
+    """What --pairs would write, it need not be able to write."""
+    monkeypatch.chdir(tmp_path)
+    file = write("four.jsonl", 4, noise=0.01)
+    (tmp_path / "links.jsonl").mkdir()
+    code, out, err = run_cli("probe", file, "--confidence", "0.9")
+    assert (code, err) == (0, "")
+    assert "links between 4 devices" in out
+
+
+def test_an_order_is_tried_as_its_file_was_measured(run_cli, write, monkeypatch):
+    """But for the timeout, which the command line may say anew."""
+    plans = []
+
+    def keep(plan, *_arguments):
+        plans.append(plan)
+        raise KeyboardInterrupt("enough")
+
+    monkeypatch.setattr("breakeven.cli.probe._measure", keep)
+    file = write("links.jsonl", 5, links={(1, 2): 3.0})
+    measured = store.read(file).sweeps[0].plan
+    run_cli("probe", file, "--try-order")
+    run_cli("probe", file, "--try-order", "--timeout", "7s")
+    assert [plan.step_timeout_s for plan in plans] == [measured.step_timeout_s, 7.0]
+    assert {(plan.launches, plan.budget_s, plan.seed) for plan in plans} == {
+        (measured.launches, measured.budget_s, measured.seed)
+    }
+
+
+def only(payload, record):
+    """The same record with the programs and visits of one size."""
+    programs = tuple(one for one in record.programs if one.cell.payload_bytes == payload)
+    kept = {(one.launch, one.program) for one in programs}
+    visits = tuple(one for one in record.visits if (one.launch, one.program) in kept)
+    return replace(record, programs=programs, visits=visits)
+
+
+def test_the_slowest_links_are_those_of_the_largest_size_measured(links_record):
+    text = render_links.links(links(only(4, links_record(14, links={(3, 9): 4.0}, noise=0.01))))
+    assert "the 10 slowest of 91 links" in text
+    assert text.partition("slowest of")[2].splitlines()[3].strip().startswith("3 and 9")
+
+
+def test_nothing_to_try_quotes_the_reason_of_the_size_that_has_an_order(run_cli, links_record, tmp_path):
+    """Of two sizes the larger was not measured: what the smaller says is quoted."""
+    record = only(4, links_record(4, noise=0.0))
+    path = tmp_path / "links.jsonl"
+    with store.Writer(path) as writer:
+        for line in (*record.sweeps, *record.launches, *record.programs, *record.visits):
+            writer.write(line)
+    code, out, err = run_cli("probe", str(path), "--try-order")
+    assert (code, err) == (0, f"warning: --try-order: nothing to try: {AS_IT_STANDS}\n")
+    assert "nan" not in out
+    assert "a ring would take" not in out
+    assert "messages of 1 MiB: none named: no messages of this size were measured in every launch" in " ".join(
+        out.split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "per_node", "cores", "said"),
+    [
+        (1, 4, 2, "your 4 devices share 2 cores: these links are the memory of one host"),
+        (2, 2, 1, "on each node 2 devices share 1 core: links within a node are its memory"),
+        (2, 2, 2, None),
+    ],
+)
+def test_devices_that_share_cores(links_record, nodes, per_node, cores, said):
+    """The first node's devices stand beside the first node's cores."""
+    record = links_record(4)
+    machines = tuple(Machine(boot=str(rank // per_node), affinity=tuple(range(cores))) for rank in range(4))
+    spread = {"processes": 4, "nodes": nodes, "devices_per_process": 1, "devices_per_node": per_node}
+    launches = tuple(
+        msgspec.structs.replace(launch, platform="cpu", cores=cores, machines=machines, **spread)
+        for launch in record.launches
+    )
+    text = render_links.links(links(replace(record, launches=launches)))
+    assert ("devices share" in text) == (said is not None)
+    assert text.startswith(said or "links between 4 devices, in 4 processes on 2 nodes")
+
+
+def test_the_order_as_it_stands_is_not_proposed(run_cli, write):
+    """Where it is the fastest found, no other order is shown."""
+    _, out, _ = run_cli("probe", write("links.jsonl", 4, noise=0.0))
+    assert f"  16 B in messages of 4 B: {AS_IT_STANDS}\n" in out
+    assert "best found" not in out
 
 
 def test_a_sweep_of_a_workload_holds_no_links(run_cli):

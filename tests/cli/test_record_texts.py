@@ -10,13 +10,14 @@ from breakeven.cli.record_summary import counts, summarise
 from breakeven.cli.render_plan import dry_run
 from breakeven.cli.render_programs import inspect
 from breakeven.cli.render_record import measured, show
-from breakeven.data.schema import Failure, Plan, Program
+from breakeven.data.schema import Failure, Launch, Plan, Program, Visit
 from breakeven.data.simulated import simulated_lines
 from breakeven.data.store import Record
 from breakeven.measure.planning import DryRun
 from breakeven.model.cell import Cell
 from breakeven.model.program import Collective, ProgramFacts
 from breakeven.model.rank import Identifiability
+from msgspec.structs import replace
 
 
 def without_rules(text: str) -> str:
@@ -172,3 +173,19 @@ def test_dry_run():
         "could not be made\n"
         "  control workload/jit on 2 devices, size 200  ControlRefused: flops differ by 30 %"
     )
+
+
+def test_show_of_several_processes():
+    plan = replace(PLAN, processes=2, visible_devices=2)
+    joint = {"processes": 2, "devices_per_process": 1, "barrier": "coordination service"}
+    lines = []
+    for line in simulated_lines(plan, CELLS, np.full((3, 2, 2, 3), 1e-4)):
+        if isinstance(line, Launch):
+            line = replace(line, **joint)
+        elif isinstance(line, Visit) and line.program:
+            line = replace(line, skew_ns=40_000)
+        lines.append(line)
+    text = show(summarise(Record.from_lines(lines, source="sweep.jsonl")))
+    said = [" ".join(line.split()) for line in text.splitlines()]
+    assert {"processes 2", "devices a process 1", "barrier coordination service"} <= set(said)
+    assert said[said.index("skew: how far apart the processes began a call, median") + 1] == "2 devices 40 µs"

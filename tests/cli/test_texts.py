@@ -35,7 +35,9 @@ def test_shared_cores_come_first(weak_answer):
     first = "your 8 devices share 2 cores: adding devices here adds no hardware"
     for render in (explain, predict, fit, study):
         assert render(weak_answer).splitlines()[0] == first
-    assert "share" not in explain(msgspec.structs.replace(weak_answer, shared_resource=False)).splitlines()[0]
+    assert "share" not in explain(msgspec.structs.replace(weak_answer, shared_cores=None)).splitlines()[0]
+    two_nodes = msgspec.structs.replace(weak_answer, visible_devices=16)
+    assert explain(two_nodes).startswith("your 8 devices a node share 2 cores: adding devices to a node adds no")
 
 
 def test_study_answers_both_questions(weak_answer):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import msgspec
 import pytest
@@ -161,6 +162,34 @@ def test_of_many_that_follow_only_one_may_write(path):
         thread.join()
     assert len(refused) == 7
     assert os.listdir(path.parent) == []
+
+
+def test_of_many_that_follow_an_empty_lock_only_one_may_write(path, monkeypatch):
+    """Nobody takes a lock that another is just writing for one that was left in the making."""
+    path.with_name("sweep.jsonl.lock").touch()
+    held, refused, write = [], [], os.write
+
+    def slowly(descriptor, data):
+        if b'"namespace"' in data:
+            time.sleep(0.3)
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", slowly)
+
+    def enter():
+        try:
+            held.append(Lock(path).__enter__())
+        except Held as reason:
+            refused.append(reason)
+
+    threads = [threading.Thread(target=enter) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for lock in held:
+        lock.__exit__(None, None, None)
+    assert (len(held), len(refused)) == (1, 3)
 
 
 def test_folders_are_made_and_removed_when_nothing_was_written(tmp_path):

@@ -4,9 +4,10 @@ import os
 
 import msgspec
 import pytest
+from breakeven.data.lock import Held, Lock
 from breakeven.data.merge import merge
 from breakeven.data.rounds import barred, timed_visits
-from breakeven.data.schema import SCHEMA_VERSION, Failure, Launch, Plan, Program, Sweep, Visit
+from breakeven.data.schema import SCHEMA_VERSION, Failure, Launch, Machine, Plan, Program, Sweep, Visit
 from breakeven.data.store import RecordError, Writer, read
 from breakeven.model.cell import Cell
 
@@ -130,6 +131,7 @@ def test_a_cut_last_line_is_left_out(two, target):
     [
         ({"devices": (1, 4)}, {}, r"a\.jsonl and .*c\.jsonl: differ in devices \(\(1, 2\) and \(1, 4\)\).*compare"),
         ({"warmups": 5}, {}, r"differ in warmups \(2 and 5\)"),
+        ({"queued_calls": 2}, {}, r"differ in queued_calls \(4 and 2\)"),
         ({"synthetic": True}, {}, "one is measured, the other simulated"),
         ({}, {"device_kind": "A100"}, r"different kinds of device, device kind \(H200 and A100\)"),
         ({}, {"platform": "tpu"}, r"different kinds of device, platform \(gpu and tpu\)"),
@@ -157,6 +159,25 @@ def test_another_host_of_the_same_kind_is_said(two, target, tmp_path):
         merge([other, named], target)
 
 
+def test_one_host_under_two_hashed_names_is_one_host(two, target, tmp_path):
+    def on(letter, boot):
+        machine = Machine(host=f"host-{letter * 10}", boot=boot)
+        lines = launch_lines(letter, letter, machines=(machine,))
+        return write(tmp_path / f"on-{letter}.jsonl", sweep(letter), *lines)
+
+    merge([on("a", "same"), on("b", "same")], target)
+    merge([on("c", None), on("d", None)], target, replace=True)
+    assert len(read(target).launches) == 2
+
+
+def test_a_record_that_does_not_say_how_many_calls_it_queued_is_pooled(two, target):
+    a, b = two
+    said = b'"queued_calls":4,'
+    assert said in a.read_bytes()
+    a.write_bytes(a.read_bytes().replace(said, b""))
+    assert merge([a, b], target).launches == 2
+
+
 def test_what_exists_is_replaced_only_when_told(two, target):
     target.write_text("my notes\n")
     with pytest.raises(RecordError, match=r"joined\.jsonl: exists; give another file with -o, or --force"):
@@ -167,6 +188,35 @@ def test_what_exists_is_replaced_only_when_told(two, target):
     # Into one of the sources, since it was read before.
     merge(two, two[0], replace=True)
     assert read(two[0]).launches == read(target).launches
+
+
+def test_what_another_writes_is_not_even_read(two, target, tmp_path):
+    with Lock(target), pytest.raises(Held, match=r"joined\.jsonl: process"):
+        merge([tmp_path / "none.jsonl"], target)
+    with Lock(two[0]), pytest.raises(Held, match=r"a\.jsonl: process"):
+        merge(two, two[0], replace=True)
+
+
+def test_a_link_stays_a_link(two, target, tmp_path):
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    target.symlink_to(folder / "real.jsonl")
+    merge(two, target)
+    merge(two, target, replace=True)
+    assert target.is_symlink()
+    assert os.listdir(folder) == ["real.jsonl"]
+    assert len(read(folder / "real.jsonl").launches) == 2
+
+
+def test_kinds_of_device_are_compared_each_with_each(target, tmp_path):
+    """The first record does not say what it ran on."""
+    kinds = [None, "H200", "A100"]
+    records = [
+        write(tmp_path / f"{i}.jsonl", sweep(f"s{i}"), *launch_lines(f"s{i}", "abc"[i], device_kind=kind))
+        for i, kind in enumerate(kinds)
+    ]
+    with pytest.raises(RecordError, match=r"1\.jsonl and .*2\.jsonl: .*different kinds of device.*H200 and A100"):
+        merge(records, target)
 
 
 def test_a_full_disk_leaves_what_was_there(two, target, monkeypatch):

@@ -126,6 +126,15 @@ def test_counters_and_measured_quantities_are_no_settings(csv):
     assert latencies(read_csv(path)) == {(1, 1): 1.5, (2, 1): 1.5}
 
 
+def test_repeats_of_a_collective_may_tell_its_flops(csv):
+    path = csv("devices,latency_s,message_bytes,flops", "2,1e-3,1024,256", "2,2e-3,1024,256", "4,1e-3,1024,512")
+    record = read_csv(path, columns="flops=flops")
+    assert {p.cell.num_devices: p.facts.flops for p in record.programs} == {2: 256, 4: 512}
+    path = csv("devices,latency_s,message_bytes,flops", "2,1e-3,1024,256", "2,2e-3,1024,255", "4,1e-3,1024,512")
+    with pytest.raises(RecordError, match="line 3: flops is 255, but 256"):
+        read_csv(path, columns="flops=flops")
+
+
 def test_equal_replicates_that_differ_elsewhere_are_refused(csv):
     path = csv("devices,latency_s,replicate,delay", "1,1,0,0", "2,1,0,0.5", "1,2,0,0.5", "2,2,0,0.1")
     with pytest.raises(RecordError, match=r"lines 2 and 4 have the same devices, size and replicate \(0\).*delay"):

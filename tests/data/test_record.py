@@ -247,6 +247,20 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
     assert len(read(tmp_path / "a.jsonl").sweeps) == 1
 
 
+def test_a_file_whose_cut_line_cannot_be_mended_is_closed_again(path, monkeypatch):
+    write(path, [sweep(), *launch_lines()])
+    path.write_bytes(path.read_bytes()[:-20])
+
+    def fail(*_arguments):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "ftruncate", fail)
+    before = sorted(os.listdir("/proc/self/fd"))
+    with pytest.raises(RecordError, match=r"cannot be written: Input/output error"):
+        Writer(path).reopen()
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -13,6 +13,7 @@ from breakeven.model.program import ProgramFacts
 REMARK = "from the chains (ring), whose slopes are free of the processes' skew"
 ALPHA0, ALPHA, BETA, SKEW = 30e-6, 100e-6, 2e-9, 900e-6
 SIZE = 1000
+PAYLOADS = (10**4, 4 * 10**4, 16 * 10**4)
 
 
 def ring_s(n, payload):
@@ -31,11 +32,11 @@ def made(
     noise=0.002,
 ):
     """A sweep whose every call pays a skew that grows with the processes that take part."""
-    chains, facts = {}, {}
+    chains, facts, own = {}, {}, (payloads or PAYLOADS)[1]
     for n in devices:
         facts |= {
             Cell(role=role, strategy="jit", num_devices=n, size=SIZE): ProgramFacts(
-                flops=1e6 / n, collectives=(make_all_reduce(payloads[1]),) if role == "workload" and n > 1 else ()
+                flops=1e6 / n, collectives=(make_all_reduce(own),) if role == "workload" and n > 1 else ()
             )
             for role in ("workload", "local", "null")
         }
@@ -45,7 +46,7 @@ def made(
                 chains[cell] = 50e-6 + (n - 1) * SKEW + k * ring_s(n, payload)
                 facts[cell] = ProgramFacts(flops=1.0, collectives=(make_all_reduce(payload, count=k),))
     table = make_table(
-        lambda n, s: (50e-6, 0.0 if n == 1 else ring_s(n, payloads[1]) + (n - 1) * SKEW, 5e-3 / n),
+        lambda n, s: (50e-6, 0.0 if n == 1 else ring_s(n, own) + (n - 1) * SKEW, 5e-3 / n),
         devices=devices,
         sizes=(SIZE,),
         path="strong",
@@ -86,6 +87,11 @@ def test_one_process_keeps_the_fit_of_all_cells(make_table, make_all_reduce):
 
 def test_too_few_slopes_determine_nothing(make_table, make_all_reduce):
     ours, of_all_cells = found(made(make_table, make_all_reduce, devices=(1, 2)))
+    assert ours == of_all_cells
+
+
+def test_a_sweep_without_chains_keeps_the_fit_of_all_cells(make_table, make_all_reduce):
+    ours, of_all_cells = found(made(make_table, make_all_reduce, payloads=()))
     assert ours == of_all_cells
 
 

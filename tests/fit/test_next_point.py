@@ -145,6 +145,20 @@ def test_more_launches_of_the_same_plan_are_a_candidate():
     assert "--warmups 2 --no-sentinel " in found.best.plan.command
 
 
+@pytest.mark.parametrize("launches", [6, 8])
+def test_the_command_measures_the_same_system(launches):
+    """More launches of the same plan, or another one: as many processes, and as many queued calls."""
+    found = []
+    for plan in ({}, {"processes": 4, "queued_calls": 8}):
+        table = table_of(TRUE, 1, launches=launches, **plan)
+        options = next_point(table, target="break-even", cost=COST, budget_s=120, precision=0.05)
+        found.append([one.plan for one in (options.best, *options.others)])
+    usual, unusual = found
+    assert usual
+    assert not any("--processes" in one.command or "--queue" in one.command for one in usual)
+    assert all(" --processes 4 --queue 8 " in one.command for one in unusual)
+
+
 def test_the_optimum_asks_for_the_two_counts_that_are_hard_to_tell_apart():
     tie = brentq(lambda s: TRUE.latency_s(4, s) - TRUE.latency_s(8, s), 2048, 1048576)
     size = 8 * round(tie / 8)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import statsmodels.regression.linear_model as textbook
-from breakeven.fit.parameters import AS_MANY, PUSHED_BELOW, SIMULATED_DEVICE, fit_launches, parameters
+from breakeven.fit.parameters import AS_MANY, BELOW_ALONE, PUSHED_BELOW, SIMULATED_DEVICE, fit_launches, parameters
 from breakeven.model.law import Design
 from scipy import stats
 
@@ -103,6 +103,15 @@ def test_a_parameter_pushed_below_zero_has_no_number():
     found = estimate(design, np.array([10 + x * values for x in (0, 1, 2)]))["beta"]
     assert (found.estimate, found.upper_limit, found.identified) == (None, None, False)
     assert found.reason == PUSHED_BELOW
+
+
+def test_below_zero_without_an_interval_there_is_no_number():
+    """Neither 0 nor a limit: with two launches nothing says how far above 0 it may lie."""
+    two = estimate(design_of(c0=[1, 1, 1], beta=[0, 1, 2]), np.array([[10, 10], [9, 9.5], [8, 9]]))["beta"]
+    assert (two.estimate, two.interval, two.upper_limit, two.identified) == (None, None, None, False)
+    assert two.reason == f"{BELOW_ALONE}: fewer than three launches"
+    points = estimate(design_of(c0=[1, 1], alpha=[2, 4]), np.array([[14e-6], [10e-6]]), replicated=False)["alpha"]
+    assert (points.estimate, points.reason) == (None, f"{BELOW_ALONE}: {AS_MANY}")
 
 
 def test_tied_parameters_are_named_and_not_guessed():

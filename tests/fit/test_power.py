@@ -1,7 +1,9 @@
 """Power against statsmodels, components against its mixed model, and designs tried out by simulation."""
 
 import warnings
+from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from breakeven.data.schema import Plan
@@ -233,6 +235,16 @@ def test_break_even_size_planned_from_pilots_is_as_narrow_as_promised():
     assert np.mean(narrow) >= 0.67
 
 
+def test_the_command_measures_the_same_system():
+    record, table = pilot()
+    usual = from_pilot(record, table, goal="difference", target=0.05).command or ""
+    assert "--processes" not in usual
+    assert "--queue" not in usual
+    plan = msgspec.structs.replace(table.plan, processes=2, queued_calls=0)
+    found = from_pilot(record, replace(table, plan=plan), goal="difference", target=0.05)
+    assert found.command == f"{usual} --processes 2 --queue 0"
+
+
 def test_more_noise_needs_more_launches():
     quiet, loud = (from_noise(sd, sd, goal="share", target=0.05).chosen for sd in (0.02, 0.08))
     assert quiet is not None
@@ -288,8 +300,6 @@ def test_a_curve_that_may_bend_needs_sizes_not_launches():
     """Measured far apart, on a curve that bends: no number of launches helps."""
     _, table = pilot(sizes=(16, 1024 * 4, 1024 * 1024))
     latency = table.latency_s.copy()
-    from dataclasses import replace
-
     for i, cell in enumerate(table.cells):
         if cell.num_devices == 4:
             latency[i] *= np.exp({16: 0.0, 4096: 0.2, 1024 * 1024: 6.0}[cell.size])

@@ -101,6 +101,25 @@ def test_nothing_queued_has_no_law(make_table):
     assert queued_law(replace(table, queued_s=np.full(table.latency_s.shape, np.nan)), "jit", 1000) is None
 
 
+def odd_nulls(table, *sizes):
+    """The same with null programs that take longer than the workload and a queued null together."""
+    rows = [i for i, cell in enumerate(table.cells) if cell.role == "null" and cell.size in sizes]
+    latency = table.latency_s.copy()
+    latency[rows] += 10 * (HOST + DEVICE)
+    return replace(table, latency_s=latency)
+
+
+def test_places_whose_parts_add_up_to_no_time_are_left_out(make_table):
+    table = made(make_table, lambda h, d: simulated(h, d, CALLS))
+    law = queued_law(odd_nulls(table, 2000), "jit", 1000)
+    assert (law.form, law.num_cells, len(law.cells)) == ("max", 3, 3)
+    assert 0 < law.misfit_max < 0.03 < law.misfit_sum
+    none = queued_law(odd_nulls(table, 1000, 2000), "jit", 1000)
+    assert (none.form, none.misfit_max, none.misfit_sum, none.num_cells) == ("undecided", None, None, 0)
+    assert "no sum is positive" in none.reason
+    assert len(none.cells) == 3
+
+
 def test_without_a_null_program_the_reason_is_given(make_table):
     table = made(make_table, lambda h, d: h + d)
     keep = [i for i, cell in enumerate(table.cells) if cell.role != "null"]

@@ -1,5 +1,8 @@
 """The twelve rules: what a sound sweep meets, and what a bare table cannot show."""
 
+from dataclasses import replace
+
+import msgspec
 import pytest
 from breakeven.data.catalog import open_record
 from breakeven.data.plain_csv import read_csv
@@ -30,6 +33,14 @@ def test_a_measured_sweep_meets_those_the_program_can_meet(measured):
     assert {number for number, rule in found.items() if rule.met} >= {1, 3, 4, 5, 7, 9, 10, 11, 12}
     assert {number for number, rule in found.items() if rule.met is False} == set()
     assert "6 launches" in found[5].words
+
+
+def test_how_several_processes_are_timed_is_said(measured):
+    (sweep,) = measured.sweeps
+    plan = msgspec.structs.replace(sweep.plan, processes=4, visible_devices=4)
+    several = replace(measured, sweeps=(msgspec.structs.replace(sweep, plan=plan),))
+    assert "4 processes pass a barrier before each call" in rules_of(several)[10].words
+    assert "one process drives all devices" in rules_of(measured)[10].words
 
 
 def test_a_failed_check_breaks_the_rules_that_rest_on_it(measured):

@@ -75,7 +75,9 @@ def one_of(*, launch=None, closing=None, which=2):
 @pytest.mark.parametrize(
     ("odd", "name", "text", "doubts"),
     [
-        ({"closing": {"throttled_s": 0.2}}, "throttled", "processes back 2 % of the time in 1 of 6 launches", True),
+        ({"closing": {"throttled_s": 0.2}}, "throttled", "back for up to 2 % of one core's time in 1 of 6", True),
+        # Added up over the cores it is longer than the launch.
+        ({"closing": {"throttled_s": 34.0}}, "throttled", "340 % of one core's time in 1 of 6 launches", True),
         ({"closing": {"heat_throttles": 3}}, "throttled", "slowed down for heat 3 times", True),
         ({"closing": {"others_busy_cores": 1.5}}, "other-load", "up to 1.5 of 8 cores busy in 1 of 6 launches", True),
         ({"closing": {"stolen_share": 0.1}}, "other-load", "gave up to 10 % of the time to others", True),
@@ -85,7 +87,7 @@ def one_of(*, launch=None, closing=None, which=2):
         ({"launch": machine(governor="powersave")}, "frequency", "the frequency governor is powersave", False),
         ({"launch": machine(clock_resolution_ns=1e3)}, "coarse-clock", "a step of the clock takes 1000 ns", True),
         ({"launch": machine(clock_overhead_ns=1e3)}, "coarse-clock", "a reading of the clock takes 1000 ns", True),
-        ({"launch": machine(host="c")}, "unlike-machines", r"1 of 6 launches differ .* in host \(a and c\)", False),
+        ({"launch": machine(host="c", boot="d")}, "unlike-machines", r"1 of 6 .* differ .* in host \(a and c\)", False),
         ({"launch": {"jax": "0.9"}}, "unlike-machines", r"from the first in jax \(0.10.2 and 0.9\)", False),
     ],
 )  # fmt: skip
@@ -130,10 +132,77 @@ def test_devices_of_other_nodes_take_no_cores_here(make_table):
     ]
     spread = replace(LAUNCH, processes=4, nodes=2, devices_per_process=1, devices_per_node=2, machines=tuple(ranks))
     table = table_with(make_table, *[(spread, CLOSING)] * 6, cores=2)
-    assert crowd(table, 4) == Crowd(2, 4)
+    assert crowd(table, 4) == Crowd(devices=2, cores=4)
     assert names(table) == []
     bound = replace(spread, machines=tuple(replace(m, affinity=(0,), quota_cores=0.5) for m in ranks))
-    assert crowd(table_with(make_table, *[(bound, CLOSING)] * 6, cores=2), 4) == Crowd(2, 1)
+    assert crowd(table_with(make_table, *[(bound, CLOSING)] * 6, cores=2), 4) == Crowd(devices=2, cores=1)
+
+
+def test_what_others_do_is_set_against_the_cores_where_it_was_seen(make_table):
+    ranks = tuple(Machine(host="a", boot="1", affinity=(2 * rank, 2 * rank + 1)) for rank in range(8))
+    spread = replace(LAUNCH, processes=8, devices_per_node=8, machines=ranks)
+    table = table_with(make_table, *[(spread, replace(CLOSING, others_busy_cores=1.0))] * 6, cores=16)
+    texts = [one.text for one in named_warnings(table, "jit", 4) if one.name == "other-load"]
+    assert texts == ["others kept up to 1.0 of 2 cores busy in 6 of 6 launches"]
+
+
+def test_where_systems_do_not_say_who_they_are_their_names_tell_nodes_apart(make_table):
+    ranks = [Machine(host=host, affinity=cores) for host, cores in (("a", (0, 1)), ("a", (2, 3)), ("b", (4, 5)))]
+    spread = replace(LAUNCH, processes=3, devices_per_node=2, machines=tuple(ranks))
+    assert crowd(table_with(make_table, *[(spread, CLOSING)] * 6, cores=2), 4) == Crowd(devices=2, cores=4)
+
+
+def test_the_cores_of_one_node_are_set_against_its_own_devices(make_table):
+    """Two nodes with four devices on two cores each, in a process each."""
+    ranks = [Machine(host=host, boot=host, affinity=(0, 1)) for host in ("a", "b")]
+    spread = replace(LAUNCH, processes=2, nodes=2, devices_per_process=4, devices_per_node=4, machines=tuple(ranks))
+    found = answer(table_with(make_table, *[(spread, CLOSING)] * 6, devices=(1, 2, 4, 8), cores=2))
+    assert found.shared_resource
+    assert found.shared_cores == Crowd(devices=4, cores=2)
+    alone = answer(table_with(make_table, devices=(1, 2, 4, 8), cores=2))
+    assert alone.shared_cores == Crowd(devices=8, cores=2)
+    assert answer(table_with(make_table)).shared_cores is None
+
+
+def test_cores_that_several_processes_share_out_are_those_of_all(make_table):
+    ranks = [Machine(host="a", boot="b", affinity=cores) for cores in ((0, 1), (2,))]
+    together = replace(LAUNCH, processes=2, devices_per_process=2, devices_per_node=4, machines=tuple(ranks))
+    truth = table_with(make_table, *[(together, CLOSING)] * 6, cores=1)
+    assert "devices taking turns on 3 cores" in answer(truth).confounded_with
+
+
+def hashed(name, **fields):
+    """A launch whose host is called so, by a sweep that hides hosts."""
+    return replace(LAUNCH, sweep=name, **machine(host=f"host-{name * 10}", **fields)), CLOSING
+
+
+def test_hashed_names_of_several_sweeps_do_not_make_several_hosts(make_table):
+    def warned(*around):
+        return names(table_with(make_table, *around))
+
+    # One system, and one that does not say who it is: each sweep has its own name for it.
+    assert warned(*[hashed("a")] * 3, *[hashed("b")] * 3) == []
+    assert warned(*[hashed("a", boot=None)] * 3, *[hashed("b", boot="d")] * 3) == []
+    assert warned(*[QUIET] * 3, *[hashed("b", boot="d")] * 3) == []
+    # Within a sweep one host has one name.
+    first, _ = hashed("a", boot=None)
+    other = replace(hashed("c", boot=None)[0], sweep="a")
+    (found,) = named_warnings(table_with(make_table, *[(first, CLOSING)] * 3, *[(other, CLOSING)] * 3), "jit", 4)
+    assert found.name == "unlike-machines"
+    assert "split the file" in found.text
+
+
+def test_hashed_names_do_not_count_as_hosts_of_their_own(make_table):
+    newer = [(replace(line, jax="0.9"), closing) for line, closing in [hashed("b")] * 3]
+    (found,) = named_warnings(table_with(make_table, *[hashed("a")] * 3, *newer), "jit", 4)
+    assert "in jax" in found.text
+    assert "each host" not in found.text
+
+
+def test_those_that_doubt_the_verdict_come_first(make_table):
+    table = table_with(make_table, *[(LAUNCH, replace(CLOSING, others_busy_cores=4.0))] * 6)
+    moved = with_fields(table, moved_bytes={table.select("workload", "jit")[0]: 64})
+    assert [one.name for one in answer(moved).named_warnings] == ["other-load", "inputs-moved"]
 
 
 def test_the_load_before_counts_where_nothing_else_says_what_others_did(make_table):
@@ -147,7 +216,7 @@ def test_the_load_before_counts_where_nothing_else_says_what_others_did(make_tab
 
 
 def test_hosts_with_enough_launches_of_their_own_are_pointed_out(make_table):
-    other = (replace(LAUNCH, **machine(host="c")), CLOSING)
+    other = (replace(LAUNCH, **machine(host="c", boot="d")), CLOSING)
     (found,) = named_warnings(table_with(make_table, *[QUIET] * 3, *[other] * 3), "jit", 4)
     assert "each host has 3 launches or more: split the file" in found.text
     (found,) = named_warnings(table_with(make_table, *[QUIET] * 4, *[other] * 2), "jit", 4)
@@ -183,7 +252,7 @@ PLAN = Plan(workload="made", path="weak", objective="time", devices=(1,), sizes=
 
 
 def record_on(*launches):
-    """A record of as many launches, each with the fields given."""
+    """A record of as many launches, each with the fields given; its name needs quotes in a shell."""
     cell = Cell(role="workload", strategy="jit", num_devices=1, size=8)
     samples = np.random.default_rng(0).uniform(1e-4, 2e-4, (1, len(launches), 2, 3))
     fields = iter(launches)
@@ -191,7 +260,7 @@ def record_on(*launches):
         replace(line, **next(fields)) if isinstance(line, Launch) else line
         for line in simulated_lines(PLAN, [cell], samples)
     ]
-    return Record.from_lines(lines, source="two.jsonl")
+    return Record.from_lines(lines, source="two kinds.jsonl")
 
 
 def test_two_kinds_of_device_are_never_pooled():
@@ -199,7 +268,7 @@ def test_two_kinds_of_device_are_never_pooled():
     record = record_on(gpu, {**gpu, "device_kind": "A100"}, gpu)
     with pytest.raises(RecordError, match=r"1 of 3 launches .* kind \(H200 and A100\).* never pooled") as told:
         from_record(record)
-    assert f"""grep -v -e '"launch":"{record.launches[1].launch[:8]}' two.jsonl""" in str(told.value)
+    assert f"""grep -v -e '"launch":"{record.launches[1].launch[:8]}' 'two kinds.jsonl' > """ in str(told.value)
     assert from_record(record_on(gpu, gpu)).num_launches == 2
     with pytest.raises(RecordError, match=r"platform \(gpu and cpu\)"):
         from_record(record_on(gpu, {"platform": "cpu"}))
@@ -208,7 +277,7 @@ def test_two_kinds_of_device_are_never_pooled():
 def test_the_told_command_takes_the_other_kind_out(tmp_path):
     gpu = {"platform": "gpu", "device_kind": "H200"}
     record = record_on(gpu, {**gpu, "device_kind": "A100"}, gpu)
-    path = tmp_path / "two.jsonl"
+    path = tmp_path / "two kinds.jsonl"
     with Writer(path) as writer:
         for line in (*record.sweeps, *record.launches, *record.programs, *record.visits):
             writer.write(line)

@@ -102,9 +102,17 @@ def test_waiting_not_told_apart_leaves_less_than_it_open(table_with):
     (low,) = traced_calls(table_with(0.3e-3, untold), "jit")
     (high,) = traced_calls(table_with(50e-3, untold), "jit")
     assert (low.waiting_s, low.exchange_s) == (None, None)
-    assert low.agree == "undecided"
+    assert (low.agree, low.factor) == ("undecided", None)
+    assert "17 times shorter than the collectives with all waiting, but" in low.reason
+    assert "may be waiting for the most part" in low.reason
+    (none,) = traced_calls(table_with(0.0, untold), "jit")
+    assert none.agree == "undecided"
+    assert "reaches beyond" not in none.reason
     assert high.agree == "no"
     assert high.reason.endswith("waiting in all-reduce.1: unknown")
+    (near,) = traced_calls(table_with(2.5e-3, untold), "jit")
+    assert near.agree == "yes"
+    assert near.reason.startswith("workload − local is 2 times shorter than the collectives with all waiting")
 
 
 def test_fewer_than_three_launches_decide_nothing(make_table):
@@ -120,6 +128,18 @@ def test_a_program_without_collectives_has_nothing_to_compare(table_with):
     assert (one.collective_s, one.longest_s, one.agree) == (None, None, None)
     assert one.reason == "no collective ran"
     assert one.busy_share == pytest.approx(3 / 12)
+
+
+@pytest.mark.parametrize(
+    ("communication", "agree", "why"),
+    [
+        (4e-3, "undecided", "the trace shows no collective, and workload − local lies above 0"),
+        (0.0, None, "the trace shows no collective"),
+    ],
+)
+def test_a_trace_that_shows_no_collective_is_no_proof_that_none_ran(table_with, communication, agree, why):
+    (one,) = traced_calls(table_with(communication, trace_of()), "jit")
+    assert (one.agree, one.factor, one.reason) == (agree, None, why)
 
 
 def test_the_last_trace_of_a_cell_and_only_of_the_strategy_and_counts_asked_for(table_with):

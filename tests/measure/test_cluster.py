@@ -57,24 +57,24 @@ def told(**changes):
 
 
 def place(cluster):
-    return cluster.rank, cluster.processes, cluster.local_rank, cluster.host, cluster.launcher
+    return cluster.rank, cluster.processes, cluster.host, cluster.launcher
 
 
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        (srun(), (2, 4, 0, "gpu03", "srun")),
-        (srun(SLURM_STEP_NUM_TASKS=None), (2, 4, 0, "gpu03", "srun")),
-        (srun(SLURM_STEP_NODELIST="node1,node2"), (2, 4, 0, "node1", "srun")),
-        (open_mpi(), (1, 2, 1, "localhost", "Open MPI")),
-        (open_mpi(OMPI_COMM_WORLD_LOCAL_SIZE="1"), (1, 2, 1, "login-1", "Open MPI")),
+        (srun(), (2, 4, "gpu03", "srun")),
+        (srun(SLURM_STEP_NUM_TASKS=None), (2, 4, "gpu03", "srun")),
+        (srun(SLURM_STEP_NODELIST="node1,node2"), (2, 4, "node1", "srun")),
+        (open_mpi(), (1, 2, "localhost", "Open MPI")),
+        (open_mpi(OMPI_COMM_WORLD_LOCAL_SIZE="1"), (1, 2, "login-1", "Open MPI")),
         (
             open_mpi(
                 OMPI_COMM_WORLD_LOCAL_SIZE="1",
                 PMIX_NAMESPACE="1531576321",
                 OMPI_MCA_orte_hnp_uri="1531576320.0;tcp://10.96.0.1,10.148.0.1:34911",
             ),
-            (1, 2, 1, "10.96.0.1", "Open MPI"),
+            (1, 2, "10.96.0.1", "Open MPI"),
         ),
         (
             open_mpi(
@@ -82,17 +82,17 @@ def place(cluster):
                 PMIX_NAMESPACE=None,
                 OMPI_MCA_orte_hnp_uri="1314521088.0;tcp6://[fe80::b9b:ac5d,2620:10d::2]:43370",
             ),
-            (1, 2, 1, "fe80::b9b:ac5d", "Open MPI"),
+            (1, 2, "fe80::b9b:ac5d", "Open MPI"),
         ),
-        (hydra(), (1, 2, 1, "localhost", "MPICH")),
-        (told(), (2, 3, None, "job-0.svc", "variables")),
-        (told(JAX_PROCESS_ID=None, JOB_COMPLETION_INDEX="1"), (1, 3, None, "job-0.svc", "variables")),
+        (hydra(), (1, 2, "localhost", "MPICH")),
+        (told(), (2, 3, "job-0.svc", "variables")),
+        (told(JAX_PROCESS_ID=None, JOB_COMPLETION_INDEX="1"), (1, 3, "job-0.svc", "variables")),
         # The user's word on the rank wins: pods of several jobs count by themselves.
-        (told(JOB_COMPLETION_INDEX="0"), (2, 3, None, "job-0.svc", "variables")),
+        (told(JOB_COMPLETION_INDEX="0"), (2, 3, "job-0.svc", "variables")),
         # mpiexec inside an allocation starts its proxies with srun: the innermost launcher counts.
-        (hydra() | srun(SLURM_NTASKS="2", SLURM_STEP_NUM_TASKS="2"), (1, 2, 1, "localhost", "MPICH")),
+        (hydra() | srun(SLURM_NTASKS="2", SLURM_STEP_NUM_TASKS="2"), (1, 2, "localhost", "MPICH")),
         # srun that speaks PMI to MPI programs is still srun.
-        (srun(PMI_RANK="2", PMI_SIZE="4"), (2, 4, 0, "gpu03", "srun")),
+        (srun(PMI_RANK="2", PMI_SIZE="4"), (2, 4, "gpu03", "srun")),
     ],
 )
 def test_each_launcher_says_rank_size_and_leader(environment, expected):
@@ -167,6 +167,16 @@ def test_the_users_word_on_the_leader_wins():
         detect(several, coordinator="node7")
     with pytest.raises(MeasureError, match="nothing says how many there are"):
         detect({}, coordinator="node7:5000")
+
+
+def test_the_option_stands_for_the_variable():
+    found = detect(told(JAX_COORDINATOR_ADDRESS=None), coordinator="node7:5000")
+    assert place(found) == (2, 3, "node7", "variables")
+    assert found.port == 5000
+    with pytest.raises(MeasureError, match="--coordinator is given, but not JAX_NUM_PROCESSES; set"):
+        detect({"JAX_PROCESS_ID": "0"}, coordinator="node7:5000")
+    with pytest.raises(MeasureError, match="JAX_NUM_PROCESSES is set, but neither JAX_PROCESS_ID nor"):
+        detect({"JAX_NUM_PROCESSES": "2"}, coordinator="node7:5000")
 
 
 @pytest.mark.parametrize("environment", [srun, open_mpi, hydra])

@@ -1,8 +1,10 @@
 """Several streams joined into one, and one failure found among several: with processes that only play their part."""
 
 import os
+import time
 from collections import deque
 
+import msgspec
 import numpy as np
 import pytest
 from breakeven.data.schema import Failure, Launch, Machine, Plan, Program, Visit
@@ -83,7 +85,7 @@ def failure(error="ValueError", message="no", stage="visit", n=4, **more):
     return Failure(sweep="s", launch="l", stage=stage, error=error, message=message, cell=cell(n), **more)
 
 
-def launch(boot="b", jax="1", kind="cpu", devices=2):
+def launch(boot="b", jax="1", kind="cpu", devices=2, **of_machine):
     return Launch(
         sweep="s",
         launch="l",
@@ -93,15 +95,13 @@ def launch(boot="b", jax="1", kind="cpu", devices=2):
         cores=4 if boot == "b" else 2,
         visible_devices=4,
         devices_per_process=devices,
-        machines=(Machine(host=f"host of {boot}", boot=boot),),
+        machines=(Machine(host=f"host of {boot}", boot=boot, **of_machine),),
     )
 
 
 def visit(program, latency_ns, round=0, **more):
-    more = {"warmups": 1} | more
-    return Visit(
-        sweep="s", launch="l", program=program, round=round, position=0, time=0.0, latency_ns=latency_ns, **more
-    )
+    more = {"warmups": 1, "position": 0} | more
+    return Visit(sweep="s", launch="l", program=program, round=round, time=0.0, latency_ns=latency_ns, **more)
 
 
 def starts(program, starts_ns, round=0):
@@ -162,6 +162,21 @@ def test_on_two_hosts_there_is_no_skew(heard):
 
 
 @pytest.mark.parametrize(
+    ("lead", "other", "cores"),
+    [
+        ({"affinity": (0, 1)}, {"affinity": (2, 3, 4)}, 5),
+        ({"affinity": (0, 1)}, {"affinity": (1, 0)}, 2),
+        ({"affinity": (0, 1), "quota_cores": 2.5}, {"affinity": (2, 3), "quota_cores": 2.5}, 3),
+        ({"affinity": (0, 1)}, {}, 4),
+        ({"affinity": (0, 1, 2, 3)}, {"affinity": (0, 1, 2), "boot": "c"}, 3),
+    ],
+)
+def test_cores_are_those_that_a_nodes_processes_have_together(heard, lead, other, cores):
+    messages = heard(Player(0, [launch(**lead), Finished()]), Player(1, [launch(**other), Finished()]))
+    assert of(Launch, messages)[0].cores == cores
+
+
+@pytest.mark.parametrize(
     ("other", "what"),
     [
         (launch(jax="2"), "rank 1 has jax 2, rank 0 has 1"),
@@ -174,6 +189,78 @@ def test_processes_that_cannot_be_compared_are_refused(heard, other, what):
     assert [type(message) for message in messages] == [Failure]
     assert (messages[0].stage, messages[0].error, messages[0].rank) == ("launch", "MeasureError", 1)
     assert what in messages[0].message
+
+
+@pytest.mark.parametrize(
+    ("boots", "told"),
+    [
+        ("bbc", "2 on host of b, 1 on host of c"),
+        ("bcc", "1 on host of b, 2 on host of c"),
+        ("bcbc", "1 on host of b, 1 on host of c, 1 on host of b, 1 on host of c"),
+    ],
+)
+def test_ranks_that_do_not_fill_equal_hosts_in_their_order_are_refused(heard, boots, told):
+    (found,) = heard(*(Player(rank, [launch(boot)]) for rank, boot in enumerate(boots)))
+    assert (found.stage, found.error, found.rank) == ("launch", "MeasureError", None)
+    assert f"the ranks lie, in their order, {told}." in found.message
+    assert "--ntasks-per-node=K" in found.message
+
+
+def test_ranks_that_fill_equal_hosts_in_their_order_are_joined(heard):
+    (joint,) = heard(*(Player(rank, [launch(boot), Finished()]) for rank, boot in enumerate("bbcc")))[:1]
+    assert (joint.nodes, len(joint.machines)) == (2, 4)
+
+
+def on_gpus(*buses, boot="b", kind="H200"):
+    """A rank with two devices on a host where its driver names these accelerators."""
+    texts = tuple(f"name {kind}, driver_version 5, pci.bus_id {bus}" for bus in buses)
+    said = Machine(host=f"host of {boot}", boot=boot, accelerators=texts)
+    return msgspec.structs.replace(launch(boot, kind=kind), machines=(said,))
+
+
+def test_ranks_of_a_host_that_count_the_same_accelerators_are_refused(heard):
+    (found,) = heard(Player(0, [on_gpus("0:1", "0:2")]), Player(1, [on_gpus("0:2", "0:1")]))
+    assert (found.stage, found.error, found.rank) == ("launch", "MeasureError", None)
+    assert "ranks 0, 1 on host of b have 4 devices together, but that host has 2 accelerators" in found.message
+
+
+@pytest.mark.parametrize(
+    "launches",
+    [
+        # The driver names all of the host, whichever a rank may use.
+        [on_gpus("0:1", "0:2", "0:3", "0:4"), on_gpus("0:1", "0:2", "0:3", "0:4")],
+        # It names those of the rank.
+        [on_gpus("0:1", "0:2"), on_gpus("0:3", "0:4")],
+        [on_gpus("0:1", "0:2"), on_gpus("0:1", "0:2", boot="c")],
+        # It does not answer, or the accelerators are divided.
+        [on_gpus("0:1", "0:2"), on_gpus()],
+        [on_gpus("0:1", kind="H200 MIG 1g.18gb"), on_gpus("0:1", kind="H200 MIG 1g.18gb")],
+    ],
+)
+def test_ranks_with_accelerators_of_their_own_are_joined(heard, launches):
+    messages = heard(*(Player(rank, [said, Finished()]) for rank, said in enumerate(launches)))
+    assert [type(message) for message in messages] == [Launch, Finished]
+
+
+def test_visits_come_in_the_first_process_order(heard):
+    def said(*positions):
+        visits = [visit(i, (9, 9), position=place) for place, i in enumerate(positions)]
+        return [launch(), *visits, *(starts(i, (0, 0)) for i in positions), Round(round=0, complete=True), Finished()]
+
+    messages = heard(Player(1, said(0, 1)), Player(0, said(1, 0)))
+    assert [v.program for v in of(Visit, messages)] == [1, 0]
+    messages = heard(Player(0, said(1, 0)), Player(1, said(0, 1)))
+    assert [v.program for v in of(Visit, messages)] == [1, 0]
+
+
+def test_what_the_reader_takes_long_over_is_nobodys_silence():
+    players = [Player(rank, [launch()], [Finished()]) for rank in (0, 1)]
+    with Group(REQUEST, lambda _request: players) as group:
+        messages = []
+        for message in group.messages():
+            messages.append(message)
+            time.sleep(1.5 * PLAN.step_timeout_s)
+    assert [type(message) for message in messages] == [Launch, Finished]
 
 
 GLOO = failure("ValueError", "UNKNOWN: Gloo all-reduce failed: [...] Connection closed by peer [127.0.0.1]:62670")
@@ -217,6 +304,13 @@ def test_what_all_agreed_on_is_passed_on(heard):
     assert of(Failure, messages) == [agreed]
 
 
+def test_a_trace_that_cannot_be_read_costs_its_cell_only(heard):
+    unread = failure(stage="trace")
+    messages = heard(Player(0, [launch(), unread, Finished()]), Player(1, [launch(), Finished()]))
+    assert of(Failure, messages) == [unread]
+    assert isinstance(messages[-1], Finished)
+
+
 WAITS = failure(WAITING, "it waited for the others")
 SLEEPS = failure("Hung", "it was ended", frames=('File "mine.py", line 3 in sleep',))
 ASLEEP_TOO = failure("Hung", "it was ended", frames=('File "mine.py", line 4 in call',))
@@ -244,6 +338,17 @@ def test_silence_is_ended_and_whoever_does_not_wait_is_named(heard, lead, other,
     (found,) = of(Failure, messages)
     assert (found.error, found.rank, found.cell) == ("Hung", rank, cell(4))
     assert found.message == f"no sign of life for 0.3 s; {message}"
+
+
+def test_who_has_finished_is_not_blamed_for_its_silence(heard):
+    (found,) = of(Failure, heard(Player(0, [Finished()]), Player(1, [ON_IT], when_stopped=(SLEEPS,))))
+    assert (found.error, found.rank, found.message) == (
+        "Hung",
+        1,
+        "no sign of life for 0.3 s; rank 1: it was ended",
+    )
+    (found,) = of(Failure, heard(Player(0, [Finished()]), Player(1, [ON_IT], when_stopped=(WAITS,))))
+    assert found.message == "no sign of life for 0.3 s; rank 1 waited for others that had finished"
 
 
 def test_a_time_out_of_the_transport_is_not_blamed_on_who_reports_it(heard):

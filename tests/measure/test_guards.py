@@ -166,6 +166,25 @@ def test_a_plain_step_may_compile_for_the_state_that_it_returned():
     np.testing.assert_array_equal(program.args()[0], np.ones(4))
 
 
+# Several processes: each must hear that none has refused the program before it makes more calls.
+
+
+def test_plain_calls_are_made_only_after_all_have_agreed():
+    done = []
+
+    def counted(x):
+        done.append("call")
+        return doubled(x)
+
+    prepare((plain(counted), (jnp.ones(3),)), before_call=lambda: done.append("agree"))
+    assert done == ["agree", "call", "agree", "call", "call", "agree", "call", "call", "call"]
+
+    done.clear()
+    with pytest.raises(MeasureError, match="NaN"):
+        prepare((plain(lambda x: counted(x) * np.nan), (jnp.ones(3),)), before_call=lambda: done.append("agree"))
+    assert done == ["agree", "call"]
+
+
 # Inputs moved at each call.
 
 
@@ -180,6 +199,9 @@ def test_an_array_that_is_placed_inside_a_plain_program_is_seen(mesh_of):
         return doubled(split(mesh, host)).sum() + x.sum()
 
     assert prepare((plain(places), (jnp.ones(3),))).moved_bytes == 16000
+
+    narrow = host.astype(jnp.float8_e4m3fn)
+    assert prepare((plain(lambda x: split(mesh, narrow)), (jnp.ones(3),))).moved_bytes == 4000
 
 
 def test_what_moves_nothing_is_not_said_to(mesh_of):
@@ -390,6 +412,12 @@ def test_an_array_that_was_padded_to_the_next_multiple():
         return lambda x: jax.lax.with_sharding_constraint(2 * x, uneven).sum(), (np.ones(size),)
 
     assert share(inside, 4, 10) == pytest.approx(2 / 12)
+
+    def left_open(mesh, size):
+        free = NamedSharding(mesh, P(P.UNCONSTRAINED, "devices"))
+        return lambda x: jax.lax.with_sharding_constraint(2 * x, free).sum(), (np.ones((4, size)),)
+
+    assert share(left_open, 4, 10) == pytest.approx(2 / 12)
     assert share(inside, 4, 8) == 0
 
 

@@ -148,7 +148,10 @@ def test_this_machines_clock_is_fine_enough_to_time_calls():
     assert 0 < machine.clock_overhead_ns < 1e6
 
 
-SAID = "NVIDIA H200, P0, 1980 MHz, 3201 MHz, 1980 MHz, 3201 MHz, 700.00 W, 41, 0x0000000000000000, 550.1\n"
+SAID = (
+    "NVIDIA H200, P0, 1980 MHz, 3201 MHz, 1980 MHz, 3201 MHz, 700.00 W, 41, 0x0000000000000000, "
+    "550.1, 00000000:1B:00.0\n"
+)
 
 
 def test_accelerators_are_asked_for_on_gpus_only(tmp_path, monkeypatch):
@@ -159,6 +162,7 @@ def test_accelerators_are_asked_for_on_gpus_only(tmp_path, monkeypatch):
     (gpu,) = found.machine(platform="gpu").accelerators
     assert gpu.startswith("name NVIDIA H200, pstate P0, clocks.sm 1980 MHz")
     assert "power.limit 700.00 W, temperature.gpu 41" in gpu
+    assert gpu.endswith("driver_version 550.1, pci.bus_id 00000000:1B:00.0")
 
 
 @pytest.mark.parametrize(

@@ -208,3 +208,8 @@ def test_where_nothing_counts_nothing_is_said(tmp_path):
     assert out_of_memory.kills(tmp_path) is None
     out_of_memory.volunteer(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_score_that_nobody_may_write_costs_nothing(tmp_path):
+    (tmp_path / "proc/self/oom_score_adj").mkdir(parents=True)  # as /proc mounted to be read only, to root too
+    out_of_memory.volunteer(tmp_path)

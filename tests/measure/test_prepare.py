@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from breakeven.measure.prepare import prepare
+from breakeven.measure.processes.meshes import from_host
 from breakeven.measure.workload import MeasureError
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
@@ -57,6 +58,15 @@ def test_inputs_of_an_unplaced_strategy_stay(mesh_of):
     assert program.args()[1] is vector
     assert program.facts is not None
     assert not program.facts.inputs_in_place
+
+
+@pytest.mark.parametrize(("shape", "spec"), [((4, 2), P("x0")), ((), P())])
+def test_keys_are_placed_as_arrays_are(mesh_of, shape, spec):
+    keys = jax.random.split(jax.random.key(3), shape)
+    sharding = NamedSharding(mesh_of(4), spec)
+    placed = from_host(keys, sharding)
+    assert placed.sharding.is_equivalent_to(sharding, keys.ndim)
+    assert bool((placed == jax.device_put(keys, sharding)).all())
 
 
 def test_an_argument_that_is_not_used_or_none_needs_no_place(mesh_of):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 from breakeven.data import store
-from breakeven.data.schema import Failure, Launch, Plan, Program, Visit
+from breakeven.data.schema import Failure, Launch, Plan, Program, Trace, Visit
 from breakeven.measure import sweep
 from breakeven.measure.processes.group import Group
 from breakeven.measure.protocol import Finished, Ready, Request, Round
@@ -66,6 +66,17 @@ def build_on_one(mesh, size):
     if across(mesh) and rank() == 1:
         raise RuntimeError("two processes are too many")
     return mean, placed(mesh, size)
+
+def build_nan_on_one(mesh, size):
+    def call(x):
+        value = one_value(x)
+        return float("nan") if across(mesh) and rank() == 1 else value
+    return call, placed(mesh, size)
+
+def build_keyed(mesh, size):
+    def noisy(key, x):
+        return jnp.mean(x) + jax.random.normal(key)
+    return noisy, (jax.random.key(3), *placed(mesh, size))
 """
 
 
@@ -211,6 +222,26 @@ def test_what_cannot_be_built_somewhere_costs_its_cell_and_is_said_once(file):
     assert [p.cell for p in of(Program, messages)] == [cell(1)]
     assert [r.complete for r in of(Round, messages)] == [True, True]
     assert isinstance(messages[-1], Finished)
+
+
+def test_a_plain_program_that_one_process_refuses_is_called_no_more_by_the_others(file):
+    messages = launch(plan_of(f"{file}:build_nan_on_one"))
+    (failure,) = of(Failure, messages)
+    assert (failure.stage, failure.error, failure.rank, failure.cell) == ("compile", "MeasureError", 1, cell(2))
+    assert "returned NaN" in failure.message
+    assert isinstance(messages[-1], Finished)
+
+
+def test_typed_keys_are_arguments_as_others_are(file):
+    messages = launch(plan_of(f"{file}:build_keyed", rounds=1))
+    assert of(Failure, messages) == []
+    assert [p.cell for p in of(Program, messages)] == [cell(1), cell(2)]
+
+
+def test_a_trace_across_processes_is_the_first_ones(file):
+    messages = launch(plan_of(f"{file}:build"), only_trace=True)
+    assert of(Failure, messages) == []
+    assert [t.cell for t in of(Trace, messages)] == [cell(1), cell(2)]
 
 
 def test_a_file_that_only_one_process_can_read_names_it(file, tmp_path):

@@ -16,6 +16,7 @@ import pytest
 from breakeven.data.schema import Plan
 from breakeven.data.store import read
 from breakeven.measure import sweep
+from breakeven.measure.processes import remote
 from breakeven.measure.processes.cluster import detect
 from breakeven.measure.processes.follower import follow
 from breakeven.measure.processes.nodes import alias
@@ -143,6 +144,15 @@ def test_a_rank_that_is_there_twice_is_refused(variables, follower):
         follower(variables(1, 3))
     with pytest.raises(MeasureError, match=r"rank 1 on .* is there twice"), leading(variables(0, 3)):
         pass
+
+
+def test_ranks_that_do_not_fill_equal_hosts_are_refused_before_anything_is_planned(variables, follower, monkeypatch):
+    monkeypatch.setattr(remote, "node", lambda: "another system")
+    processes = [follower(variables(rank, 3)) for rank in (1, 2)]
+    with pytest.raises(MeasureError, match=r"the ranks lie, in their order, 1 on .+, 2 on "), leading(variables(0, 3)):
+        pass
+    for process in processes:
+        assert "the ranks lie, in their order, 1 on" in process.communicate(timeout=20)[1]
 
 
 def test_strangers_are_not_let_in(variables, follower):

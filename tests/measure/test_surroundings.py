@@ -65,13 +65,14 @@ def test_what_happened(after, field, expected):
     assert found == (expected if expected is None else pytest.approx(expected, abs=1e-6))
 
 
-def process(root, pid, parent, times, environment=b""):
+def process(root, pid, parent, times, environment=b"", cores="0,2"):
     """A process of the made tree; ``times``: user, system, and those of children waited for, in ticks."""
     folder = root / f"proc/{pid}"
     folder.mkdir(parents=True)
     fields = " ".join(map(str, times))
     (folder / "stat").write_text(f"{pid} (a) b (c) S {parent} 1 1 0 -1 0 0 0 0 0 {fields} 20 0\n")
     (folder / "environ").write_bytes(environment)
+    (folder / "status").write_text(f"Name:\tx\nCpus_allowed:\tf\nCpus_allowed_list:\t{cores}\n")
 
 
 def test_counters_are_those_of_the_allowed_cores_and_of_this_launch(tmp_path, monkeypatch):
@@ -98,6 +99,21 @@ def test_counters_are_those_of_the_allowed_cores_and_of_this_launch(tmp_path, mo
     assert found.all_s == pytest.approx((968 + 900) * tick)
     assert found.own_s == pytest.approx((127 + 50 + 1000) * tick)
     assert found.heat_throttles == 4
+
+
+def test_processes_on_other_cores_take_no_time_of_these(tmp_path, monkeypatch):
+    """Ranks bound to cores of their own, each with a parent that is bound as it is."""
+    monkeypatch.setenv(MEASURING, "mine")
+    mine = MEASURING.encode() + b"=mine\0"
+    for rank, cores in enumerate(("0-1", "2-3")):
+        process(tmp_path, 10 + rank, 1, (30, 0, 0, 0), cores=cores)
+        process(tmp_path, 20 + rank, 10 + rank, (500, 0, 0, 0), mine, cores=cores)
+    tick = 1 / os.sysconf("SC_CLK_TCK")
+    assert Surroundings.now(cores=(0, 1), root=tmp_path).own_s == pytest.approx(530 * tick)
+    assert Surroundings.now(cores=(0, 1, 2, 3), root=tmp_path).own_s == pytest.approx(1060 * tick)
+    assert Surroundings.now(cores=(0, 1, 2), root=tmp_path).own_s is None
+    process(tmp_path, 30, 20, (1, 0, 0, 0), mine, cores="0-3")
+    assert Surroundings.now(cores=(0, 1), root=tmp_path).own_s is None
 
 
 def test_an_empty_tree_says_nothing(tmp_path):

@@ -95,7 +95,7 @@ def test_a_plan_that_cannot_be_run_here_writes_nothing(user_file, plan_of, tmp_p
 def test_a_workload_that_kills_every_process_writes_nothing_and_stops(user_file, plan_of, tmp_path):
     path = tmp_path / "sweep.jsonl"
     name = user_file("def build(mesh, size):\n    os.abort()\n")
-    with pytest.raises(MeasureError, match=r"(?s)cannot be measured|4 launches were tried, giving up.*SIGABRT"):
+    with pytest.raises(MeasureError, match=r"(?s)cannot be measured|4 launches were tried, giving up\.\n.*SIGABRT"):
         sweep.run(plan_of(name), path)
     assert not path.exists()
 
@@ -168,6 +168,15 @@ def test_a_budget_is_kept(user_file, plan_of, tmp_path):
     # Two launches of this need a second or two each; the rest of the time is room for a busy machine.
     assert time.monotonic() - start < 14.0
     assert complete(path) == 2
+
+
+def test_a_record_with_more_launches_than_planned_leaves_the_trace_the_rest_of_the_time(plan_of, tmp_path):
+    """Records joined into one may hold more than one plan asked for."""
+    plan = msgspec.structs.replace(plan_of("w", launches=2, budget_s=60.0), trace=True)
+    state = sweep._Sweeping(plan=plan, path=tmp_path / "sweep.jsonl", on_progress=lambda _progress: None)
+    state.done, state.ends_at = 3, time.monotonic() + 10
+    assert state._missing == 0
+    assert state._share() == pytest.approx(state.ends_at, abs=0.1)
 
 
 def test_a_sweep_stops_when_enough_is_known_and_goes_on_when_it_is_not(user_file, plan_of, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from pathlib import Path
 from statistics import median
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from breakeven.data.schema import Trace
 from breakeven.measure.prepare import prepare
-from breakeven.measure.trace import CALLS, summarize, trace, waiting_ns
+from breakeven.measure.trace import CALLS, WARMUPS, make_calls, read_calls, refuse_untraceable, summarize, waiting_ns
 from breakeven.measure.userfile import resolve
 from breakeven.measure.workload import MeasureError
 from breakeven.measure.xplane import CallProfile, read
@@ -28,7 +29,11 @@ DELAY_S = 0.03
 def traced(built: Any, num_devices: int = 2) -> Trace:
     """The trace of what a ``build`` returned."""
     cell = Cell(role="workload", strategy="jit", num_devices=num_devices, size=8)
-    return trace(prepare(built), cell, sweep="s", launch="l", announce=lambda: None)
+    program = prepare(built)
+    refuse_untraceable(program)
+    with tempfile.TemporaryDirectory() as folder:
+        calls = make_calls(program, Path(folder), announce=lambda: None)
+        return read_calls(calls, program, cell, sweep="s", launch="l")
 
 
 def built_in(name: str, mesh: Any, size: int) -> Any:
@@ -110,16 +115,24 @@ def test_waiting_for_a_late_device_is_the_other_ones(mesh_of):
     assert min(found.untraced_latency_ns) * 1e-9 > DELAY_S / 2
 
 
-def test_nothing_is_left_in_the_temporary_folder(mesh_of, tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    traced(summed(mesh_of(2)))
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_plain_python_cannot_be_traced():
     with pytest.raises(MeasureError, match="cannot be lowered"):
         traced((lambda x: np.asarray(x) + 1, (np.ones(3),)), num_devices=1)
+
+
+def test_each_call_is_announced(mesh_of, tmp_path: Path):
+    said = []
+    program = prepare(summed(mesh_of(2)))
+    make_calls(program, tmp_path, announce=lambda: said.append("call"))
+    assert len(said) == WARMUPS + 2 * CALLS
+
+
+@pytest.mark.parametrize("names", [(), ("a", "b")])
+def test_a_folder_without_the_one_profile(tmp_path: Path, names):
+    for name in names:
+        (tmp_path / f"{name}.xplane.pb").touch()
+    with pytest.raises(MeasureError, match=f"profiler wrote {len(names)} files"):
+        read(tmp_path)
 
 
 def test_calls_that_are_not_marked_belong_to_none(tmp_path: Path):

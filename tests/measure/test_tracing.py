@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
 from breakeven.data import rounds, store
-from breakeven.data.schema import Plan
+from breakeven.data.schema import Failure, Plan
 from breakeven.fit.launches import from_record
 from breakeven.fit.traced import traced_calls
 from breakeven.measure.inventory import traced_cells
+from breakeven.measure.protocol import Request
 from breakeven.measure.sweep import complete_launches, run
 from breakeven.measure.trace import CALLS
+from breakeven.measure.tracing import trace_workloads
 
 SMALL = {"launches": 1, "rounds": 1, "budget_s": 30.0, "calls": 3, "warmups": 1}
+
+
+def prepared(**fields: Any) -> Any:
+    """A program that cannot be lowered, or has other fields."""
+    return SimpleNamespace(**{"compiled": None} | fields)
 
 
 def traced(plan: Plan) -> Plan:
@@ -34,7 +43,10 @@ def test_cells_are_the_primary_strategys_at_the_largest_size(plan_of):
     ]
 
 
-def test_a_trace_may_be_asked_for_later_and_is_made_once(user_file, plan_of, record):
+def test_a_trace_may_be_asked_for_later_and_is_made_once(user_file, plan_of, record, tmp_path, monkeypatch):
+    rest = tmp_path / "temporary"
+    rest.mkdir()
+    monkeypatch.setenv("TMPDIR", str(rest))
     plan = plan_of(user_file(), sizes=(8, 32), **SMALL)
     run(plan, record)
     before = record.read_bytes()
@@ -60,6 +72,36 @@ def test_a_trace_may_be_asked_for_later_and_is_made_once(user_file, plan_of, rec
 
     run(traced(plan), record)
     assert record.read_bytes() == after
+    assert list(rest.iterdir()) == []
+
+
+def raises(_x):
+    raise ValueError("in a call")
+
+
+class Said(list):
+    """A channel that keeps what is sent."""
+
+    send = list.append
+
+
+@pytest.mark.parametrize(
+    ("made", "first", "others"),
+    [
+        (Failure(sweep="s", launch="l", stage="build", error="E", message="m"), "build", None),
+        ((prepared(),), "trace", None),
+        ((prepared(compiled="", call=lambda: raises(0)),), "visit", "visit"),
+    ],
+)
+def test_only_what_happens_in_a_call_is_said_by_all_processes(plan_of, made, first, others):
+    for rank, stage in ((0, first), (1, others)):
+        request = Request(plan=plan_of("w", devices=(1,)), sweep="s", launch="l", rank=rank)
+        said = Said()
+        builder = SimpleNamespace(
+            request=request, channel=said, team=SimpleNamespace(rank=rank), build=lambda _cell: made
+        )
+        trace_workloads(builder)
+        assert [m.stage for m in said if isinstance(m, Failure)] == ([] if stage is None else [stage])
 
 
 def test_a_program_that_cannot_be_traced_costs_the_trace_alone(user_file, plan_of, record):
@@ -75,6 +117,10 @@ def test_a_program_that_cannot_be_traced_costs_the_trace_alone(user_file, plan_o
     assert all("cannot be lowered" in f.message for f in found.failures)
     assert rounds.barred(found) == set()
 
+    after = record.read_bytes()
+    run(traced(plan_of(name, **SMALL)), record)
+    assert record.read_bytes() == after  # it would fail again
+
 
 def test_dying_while_it_is_built_for_the_trace_bars_no_cell(user_file, plan_of, record, tmp_path):
     """The program of one device is built once in the launch that measures; the second time its process ends."""
@@ -87,9 +133,9 @@ def test_dying_while_it_is_built_for_the_trace_bars_no_cell(user_file, plan_of, 
             return mean, placed(mesh, size)
     """)
     plan = traced(plan_of(name, devices=(1, 2), **SMALL))
-    for tries in (1, 2):
+    for _ in range(2):  # nor is it tried again
         run(plan, record)
         found = store.read(record)
-        assert [(f.stage, f.error) for f in found.failures] == [("trace", "Died")] * tries
+        assert [(f.stage, f.error) for f in found.failures] == [("trace", "Died")]
         assert complete_launches(found) == len(found.launches) == 1
     assert rounds.barred(found) == set()

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -177,6 +178,21 @@ def test_importing_takes_no_accelerator_and_prints_nothing_on_stdout(user):
     assert done.returncode == 0, done.stderr
     assert done.stdout == "None\n"
     assert "noise" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "users"),
+    [
+        ("/home/ann/jax/train.py", True),
+        ("/home/ann/.local/lib/python3.11/site-packages/jax/_src/api.py", False),
+        ("/usr/lib/python3/dist-packages/jaxlib/xla_client.py", False),
+        (userfile.__file__, False),
+        (os.__file__, False),
+        ("<string>", False),
+    ],
+)
+def test_whose_a_file_is(path, users):
+    assert userfile.is_user_file(path) is users
 
 
 def test_frames_of_a_library_alone_are_shown_rather_than_none():

@@ -157,7 +157,7 @@ def _ip(*commands: str, namespace: str | None = None) -> None:
 
 def _remove_leftovers() -> None:
     """Remove the namespaces of runs whose process is gone."""
-    for path in NAMESPACES.glob("truth-*"):
+    for path in (*NAMESPACES.glob("truth-*"), *FILES.glob("truth-*")):
         found = re.match(r"truth-(\d+)-", path.name)
         if found and not Path("/proc", found[1]).exists():
             _remove(path.name)

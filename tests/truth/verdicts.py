@@ -76,16 +76,18 @@ def _counts(truth: Truth, answer: Mapping[str, Any], slack: float) -> Iterator[R
 
 
 def _break_even_sizes(truth: Truth, answer: Mapping[str, Any]) -> Iterator[Row]:
-    """The set, in pieces, must hold the true size."""
-    for found in answer["break_even"]["sizes"]:
-        true = truth.break_even_size(found["num_devices"])
+    """Of each count above one, a piece of the set, bounded on both sides, must hold the true size."""
+    by_count = {found["num_devices"]: found for found in answer["break_even"]["sizes"]}
+    for count in truth.devices[1:]:
+        true = truth.break_even_size(count)
+        found = by_count.get(count, {"roots": [], "pieces": []})
         roots = [root["estimate"] for root in found["roots"]]
         nearest = min(roots, key=lambda root: abs(math.log(root / true)), default=None)
-        pieces = [(lower or 0.0, upper or math.inf) for lower, upper in found["pieces"]]
+        pieces = [piece for piece in found["pieces"] if None not in piece]
         holding = [piece for piece in pieces if piece[0] <= true <= piece[1]]
         lower, upper = (holding or pieces or [(None, None)])[0]
         yield Row(
-            quantity=f"break-even size of {found['num_devices']}",
+            quantity=f"break-even size of {count}",
             imposed=true,
             found=nearest,
             lower=lower,
