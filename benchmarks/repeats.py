@@ -3,7 +3,7 @@
 Sweeps of `mean-all` with different seeds, one after the other. Each says by three routes what its one all-reduce costs,
 with an interval over its own launches; the intervals are held against the mean over all sweeps.
 
-    python -m benchmarks.repeats                 # measures for twelve minutes, writes docs/repeats.md and .csv
+    python -m benchmarks.repeats                 # measures for nine minutes, writes docs/repeats.md and .csv
     python -m benchmarks.repeats --keep folder   # leaves the records there, and takes up what it finds
 """
 
@@ -28,7 +28,7 @@ from breakeven.measure.userfile import resolve
 from .stamp import DOCS, stamp
 
 SWEEPS, LEAST = 20, 17
-LAUNCHES, BUDGET_S = 6, 36.0
+LAUNCHES, BUDGET_S = 6, 24.0
 DEVICES, SIZE = (2, 4, 8), 100
 ROUTES = {"chain": chain_route, "replay": replay_route, "difference": difference_route}
 

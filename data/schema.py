@@ -6,6 +6,8 @@ sweep; every line but ``sweep`` itself names its launch.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from ..model.cell import Cell
@@ -19,6 +21,9 @@ QUEUED_CALLS = 4
 MAX_DEVICES = 2**31 - 1
 MAX_SIZE = 2**62 - 1
 """Larger counts and sizes are slips of the pen, and no longer fit the arithmetic."""
+
+
+Nanoseconds = Annotated[int, msgspec.Meta(le=MAX_SIZE)]
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -195,11 +200,11 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="vi
     position: int
     time: float
     warmups: int
-    latency_ns: tuple[int, ...]
-    dispatch_ns: tuple[int, ...] = ()
-    queued_ns: int | None = None
-    ranks_ns: tuple[tuple[int, ...], ...] = ()
-    skew_ns: int | None = None
+    latency_ns: tuple[Nanoseconds, ...]
+    dispatch_ns: tuple[Nanoseconds, ...] = ()
+    queued_ns: Nanoseconds | None = None
+    ranks_ns: tuple[tuple[Nanoseconds, ...], ...] = ()
+    skew_ns: Nanoseconds | None = None
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="failure", omit_defaults=True):

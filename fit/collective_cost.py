@@ -26,16 +26,22 @@ AMONG_PROBES = "the replay runs each collective once, the chain repeats one kind
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """Seconds of communication per launch, shape (G,); None where the route says nothing. ``note``: why, or how."""
+    """Seconds of communication per launch, shape (G,); None where the route says nothing. ``note``: why, or how.
+
+    ``cost``: it cannot be negative; a difference of two programs may.
+    """
 
     seconds: np.ndarray | None = None
     note: str | None = None
+    cost: bool = True
 
     def estimate(self, confidence: float) -> Estimate:
         """Mean and interval over launches, with the note."""
         if self.seconds is None:
             return Estimate(reason=self.note)
         answer = t_estimate(self.seconds, confidence)
+        if self.cost and answer.interval is not None and (answer.interval[1] or 0.0) < 0:
+            return Estimate(reason="; ".join(filter(None, (self.note, "the data push it below 0"))))
         return Estimate(
             estimate=answer.estimate,
             interval=answer.interval,
@@ -132,7 +138,7 @@ def difference_route(table: LaunchTable, strategy: str, num_devices: int, axis_s
     local = table.time("local", strategy, num_devices, size)
     if total is None or local is None:
         return Route(note=table.refused or "no local control was measured")
-    return Route(seconds=total - local)
+    return Route(seconds=total - local, cost=False)
 
 
 def fit_chain(table: LaunchTable, strategy: str, num_devices: int) -> ChainFit | None:

@@ -10,13 +10,11 @@ from ..model.cell import Cell
 from .processes.agreement import Elsewhere, Vote, agree
 from .processes.team import Team
 from .protocol import Channel, Request, Step
-from .userfile import user_frames
+from .userfile import user_frames, words_of
 from .workload import MeasureError
 
 if TYPE_CHECKING:
     from .programs import Made, Programs
-
-_MAX_MESSAGE = 4000
 
 
 def failure_of(request: Request, stage: str, error: BaseException, cell: Cell | None = None) -> Failure:
@@ -26,7 +24,7 @@ def failure_of(request: Request, stage: str, error: BaseException, cell: Cell | 
         launch=request.launch,
         stage=stage,
         error=type(error).__name__,
-        message=str(error)[:_MAX_MESSAGE],
+        message=words_of(error),
         cell=cell,
         frames=() if isinstance(error, MeasureError) else user_frames(error),
     )

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _GONE = ("Buffer has been deleted or donated", "Array has been deleted")
 _NARROW = re.compile(r"\b(?:bf16|f16|[su][48]|f[48]\w*)\[")
 _TWICE = "donate the same buffer twice"
+_SAME_TWICE = (
+    "the same array is given twice where it is donated; make a copy of it (jnp.copy), so that each is its own."
+)
 
 
 def refuse_outputs(outputs: Any) -> None:
@@ -86,6 +89,14 @@ def refuse_donated(args: Sequence[Any]) -> None:
         )
 
 
+def refuse_donated_twice(lowered: Any, args: Sequence[Any]) -> None:
+    """Refuse a function that is given one array where it donates one and again elsewhere: XLA ends the process."""
+    leaves, infos = jax.tree.leaves(args), jax.tree.leaves(lowered.args_info[0])
+    donated = [leaf for leaf, info in zip(leaves, infos, strict=True) if info.donated]
+    if any(sum(other is leaf for other in leaves) > 1 for leaf in donated):
+        raise MeasureError(_SAME_TWICE)
+
+
 def refuse_donated_rest(rest: Sequence[Any]) -> None:
     """Refuse a step that uses up what it needs again beside its state."""
     if _any_deleted(rest):
@@ -106,9 +117,7 @@ def donations_named() -> Iterator[None]:
         yield
     except (RuntimeError, ValueError) as error:
         if _TWICE in str(error):
-            raise MeasureError(
-                "the donated state holds the same array twice; make a copy of it (jnp.copy), so that each is its own."
-            ) from error
+            raise MeasureError(_SAME_TWICE) from error
         if any(words in str(error) for words in _GONE):
             raise MeasureError(
                 "fn uses an array that an earlier call has donated; take it as an argument and return its successor, "

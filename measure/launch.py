@@ -26,6 +26,7 @@ from .userfile import is_user_file
 
 OUT_OF_MEMORY = "was ended by SIGKILL: memory ran out, says the kernel's count of such ends"
 _TAIL_BYTES = 8192
+_QUOTED = 400
 _SLICE_S = 0.5
 
 
@@ -180,7 +181,7 @@ def _quoted(lines: list[str]) -> str:
     """The last that was printed, or the reason why the runtime ended the process."""
     said = [line for line in lines if line.strip() and not _NO_NEWS.match(line)]
     reasons = [line for line in said if _ABSL_FATAL.match(line)]
-    return f"; the last it printed: {(reasons or said)[-1].strip()}" if said else ""
+    return f"; the last it printed: {(reasons or said)[-1].strip()[:_QUOTED]}" if said else ""
 
 
 _STACK = re.compile(r"Stack \(most recent|Current thread 0x|Thread 0x")

@@ -274,6 +274,7 @@ def _counts(
     limit = host.MAX_FORCED if available.forced else layout.visible(available, 1)
     if devices is None:
         chosen = tuple(n for n in workload.devices if n <= limit)
+        layout.check_busy(chosen[-1])
         visible = layout.visible(available, chosen[-1])
         return (chosen if layout.processes == 1 else layout.defaults(chosen, visible)), visible
     if not devices:
@@ -288,6 +289,7 @@ def _counts(
             else f"JAX finds {limit} ({available.kind})"
         )
         raise MeasureError(f"devices: {max(devices)} asked for, but {there}. Give counts up to {limit}.")
+    layout.check_busy(max(devices))
     visible = layout.visible(available, max(devices))
     layout.check(sorted(devices), visible)
     return tuple(sorted(devices)), visible

@@ -85,11 +85,13 @@ def prepare(
     jitted = fn if hasattr(fn, "lower") else jax.jit(fn)
     try:
         start = time.perf_counter()
-        compiled = jitted.lower(*args).compile()
+        lowered = jitted.lower(*args)
+        compiled = lowered.compile()
         compile_s = time.perf_counter() - start
     except Exception:  # noqa: BLE001 - plain Python that cannot be traced still runs; if not, its own error is raised
         return _as_it_is(fn, args, carries, before_call)
     _refuse_static(compiled, args)
+    guards.refuse_donated_twice(lowered, args)
     wanted = _wanted(compiled, args)
     in_place = all(map(_lies, jax.tree.leaves(args), wanted))
     placed = _placed(args, wanted) if place else args

@@ -10,7 +10,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -101,7 +101,29 @@ def user_frames(error: BaseException) -> tuple[str, ...]:
     if isinstance(error, SyntaxError) and error.filename:
         return (f'File "{error.filename}", line {error.lineno}: {(error.text or "").strip()}',)
     ours = [frame for frame in frames if is_user_file(frame.filename)] or list(frames)[-2:]
-    return tuple(f'File "{f.filename}", line {f.lineno}, in {f.name}: {f.line}' for f in ours)
+    return _shortened([f'File "{f.filename}", line {f.lineno}, in {f.name}: {f.line}' for f in ours])
+
+
+def words_of(error: BaseException) -> str:
+    """An exception's message, fit for a terminal and a record: printable, and not too long."""
+    try:
+        text = str(error)
+    except Exception as second:  # noqa: BLE001 - a user's exception may fail to say what it is
+        text = f"(it cannot say what it is: {type(second).__name__})"
+    lines = ["".join(map(_printable, line)) for line in text.split("\n")]
+    return "\n".join(_shortened(lines))[:_MAX_MESSAGE]
+
+
+def _printable(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
+    """The first and the last of many lines: a recursion has a thousand."""
+    left_out = len(lines) - 2 * _EACH_END
+    if left_out <= 1:
+        return tuple(lines)
+    return (*lines[:_EACH_END], f"... {left_out} more ...", *lines[-_EACH_END:])
 
 
 def is_user_file(filename: str) -> bool:
@@ -115,10 +137,13 @@ def is_user_file(filename: str) -> bool:
 
 def with_frames(message: str, error: BaseException) -> str:
     """``message``, the user's frames and the error itself, one below the other."""
-    lines = [message, *(f"  {frame}" for frame in user_frames(error)), f"{type(error).__name__}: {error}"]
+    lines = [message, *(f"  {frame}" for frame in user_frames(error)), f"{type(error).__name__}: {words_of(error)}"]
     return "\n".join(lines)
 
 
+_MAX_MESSAGE = 4000
+_EACH_END = 8
+"""Lines kept at each end of a long text."""
 _INSTALLED = {"site-packages", "dist-packages"}
 """Folders of libraries wherever they lie: a user's own, a distribution's, one on ``PYTHONPATH``."""
 _NOT_THE_USERS = tuple(

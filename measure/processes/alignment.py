@@ -9,6 +9,7 @@ from ..devices import Devices
 from ..workload import MeasureError
 
 _SHOWN = 16
+_MOST_IDLE = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +48,14 @@ class Layout:
                 f"divides {available.count}."
             )
         return available.count
+
+    def check_busy(self, largest: int) -> None:
+        """Refuse a host full of processes of ours that have no device at the largest count; a few may look on."""
+        if not self.launched and self.processes > max(largest, _MOST_IDLE):
+            raise MeasureError(
+                f"processes: {self.processes} asked for, but the largest count is {largest}, and a process without a "
+                f"device takes no part. Give at most {max(largest, _MOST_IDLE)}, or a larger count."
+            )
 
     def fits(self, count: int, visible: int) -> bool:
         """Whether a count lies within one process, or takes whole ones; the same with hosts."""

@@ -280,3 +280,10 @@ def test_an_impossible_path_is_named(path):
     write(path, [sweep(path="sideways"), *launch_lines()])
     with pytest.raises(RecordError, match=r"path 'sideways'.*must be strong or weak"):
         read(path)
+
+
+def test_a_time_beyond_all_measure_is_spoilt(path):
+    write(path, [sweep(), *launch_lines()])
+    path.write_bytes(path.read_bytes().replace(b'"latency_ns":[', b'"latency_ns":[' + b"9" * 40 + b",", 1))
+    with pytest.raises(RecordError, match=r"line \d+: spoilt .*latency_ns"):
+        read(path)

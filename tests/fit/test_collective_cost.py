@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from breakeven.fit.collective_cost import chain_route, collective_costs, difference_route, replay_route
+from breakeven.fit.collective_cost import Route, chain_route, collective_costs, difference_route, replay_route
 from breakeven.fit.input_transfer import input_transfers
 from breakeven.model.cell import Cell
 from breakeven.model.program import Collective, ProgramFacts
@@ -179,3 +179,10 @@ def test_a_replay_starts_where_the_chain_of_its_own_payload_does(make_table, mak
     options = {"path": "strong", "extra": extra, "facts": facts, "cell_sd": 1e-9, "launch_sd": 0}
     table = make_table(truth, devices=(1, 2), sizes=(1000,), **options)
     np.testing.assert_allclose(replay_route(table, "jit", 2, 1000).seconds, collective(2, 1000), rtol=1e-4)
+
+
+def test_a_cost_below_zero_is_none_and_a_difference_may_be():
+    seconds = -8e-3 * (1 + 0.01 * np.arange(6))
+    cost = Route(seconds=seconds, note="replay less the chain's intercept").estimate(0.95)
+    assert (cost.estimate, cost.reason) == (None, "replay less the chain's intercept; the data push it below 0")
+    assert Route(seconds=seconds, cost=False).estimate(0.95).estimate == pytest.approx(seconds.mean())

@@ -34,6 +34,14 @@ def plan(**options):
     return make_plan(resolve("mean-all"), **{"available": CPU} | options)
 
 
+@pytest.mark.parametrize(("devices", "largest"), [((1, 2), 2), (None, 8)])
+def test_a_host_full_of_processes_without_devices_is_refused(devices, largest):
+    with pytest.raises(
+        MeasureError, match=f"1000 asked for, but the largest count is {largest}, and a process without"
+    ):
+        plan(devices=devices, processes=1000)
+
+
 def test_processes_share_the_largest_count():
     found = plan(devices=(1, 2, 4, 8), processes=4)
     assert (found.processes, found.visible_devices, found.devices) == (4, 8, (1, 2, 4, 8))

@@ -255,8 +255,14 @@ def test_a_state_whose_array_is_in_rest_too():
 def test_a_state_with_the_same_array_twice():
     shared = jnp.ones(3)
     step = jax.jit(lambda state: {"a": state["a"] + 1, "b": state["b"] + 1}, donate_argnums=0)
-    with pytest.raises(MeasureError, match="the donated state holds the same array twice; make a copy"):
+    with pytest.raises(MeasureError, match="the same array is given twice where it is donated; make a copy"):
         prepare((step, {"a": shared, "b": shared}, ()))
+
+
+def test_an_array_that_is_donated_twice():
+    shared = jnp.ones(3)
+    with pytest.raises(MeasureError, match="the same array is given twice where it is donated; make a copy"):
+        prepare((jax.jit(lambda a, b: (a + 1, b + 1), donate_argnums=(0, 1)), (shared, shared)))
 
 
 def test_an_array_that_build_hands_out_twice():

@@ -200,3 +200,38 @@ def test_frames_of_a_library_alone_are_shown_rather_than_none():
         Path("/no/such/file").read_text()
     caught.value.__traceback__ = caught.tb.tb_next
     assert userfile.user_frames(caught.value)
+
+
+class Mute(ValueError):
+    def __str__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("plain"), "plain"),
+        (ValueError("\x1b[31mred\tand \udcff"), r"\x1b[31mred\tand \udcff"),
+        (Mute(), "(it cannot say what it is: RuntimeError)"),
+    ],
+)
+def test_the_words_of_an_error_can_be_printed(error, words):
+    assert userfile.words_of(error) == words
+
+
+def test_long_words_keep_their_ends():
+    words = userfile.words_of(ValueError("\n".join(map(str, range(1000))))).splitlines()
+    assert words == [*map(str, range(8)), "... 984 more ...", *map(str, range(992, 1000))]
+
+
+def test_a_recursion_keeps_the_ends_of_its_frames():
+    def deep(left):
+        if left == 0:
+            raise ValueError("the end")
+        deep(left - 1)
+
+    with pytest.raises(ValueError, match="the end") as caught:
+        deep(100)
+    frames = userfile.user_frames(caught.value)
+    assert len(frames) == 17
+    assert frames[8] == "... 86 more ..."

@@ -33,7 +33,7 @@ def compare(truth: Truth, answer: Mapping[str, Any], *, slack: float = 1.0) -> l
     return [
         *_parameters(truth, answer, slack),
         *_counts(truth, answer, slack),
-        *_break_even_sizes(truth, answer),
+        *_break_even_sizes(truth, answer, slack),
     ]
 
 
@@ -75,8 +75,9 @@ def _counts(truth: Truth, answer: Mapping[str, Any], slack: float) -> Iterator[R
         )
 
 
-def _break_even_sizes(truth: Truth, answer: Mapping[str, Any]) -> Iterator[Row]:
-    """Of each count above one, a piece of the set, bounded on both sides, must hold the true size."""
+def _break_even_sizes(truth: Truth, answer: Mapping[str, Any], slack: float) -> Iterator[Row]:
+    """For each count a piece of the set, bounded on both sides, must hold the true size; with slack it may be near."""
+    limit = (slack - 1) * LARGEST_ERROR["alpha"]
     by_count = {found["num_devices"]: found for found in answer["break_even"]["sizes"]}
     for count in truth.devices[1:]:
         true = truth.break_even_size(count)
@@ -93,6 +94,6 @@ def _break_even_sizes(truth: Truth, answer: Mapping[str, Any]) -> Iterator[Row]:
             lower=lower,
             upper=upper,
             error=None if nearest is None else nearest / true - 1,
-            limit=None,
-            passed=bool(holding),
+            limit=limit or None,
+            passed=bool(holding) or (nearest is not None and abs(nearest / true - 1) < limit),
         )
