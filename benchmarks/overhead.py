@@ -4,7 +4,7 @@ In one process the same compiled program is timed by the worker, as in a sweep, 
 read the clock, call, wait, read the clock. Visits of both alternate in random order, ten calls each; a process gives
 the mean log ratio of their medians, and the interval is Student t over fresh processes.
 
-    python -m benchmarks.overhead      # four minutes on an idle machine; writes docs/overhead.md and .csv
+    python -m benchmarks.overhead      # seven minutes on an idle machine; writes docs/overhead.md and .csv
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from breakeven.fit.intervals import t_estimate
 
 from .stamp import DOCS, stamp
 
-PROCESSES, SECONDS_A_CELL = 12, 3.0
+PROCESSES, SECONDS_A_CELL = 24, 3.0
 CALLS, WARMUPS = 10, 2
 CELLS = (("issue-21411", 2, 100), ("mean-all", 2, 100), ("sin-reduce", 1, 256), ("matmul", 2, 512))
 """Workload, count and size a device (a matrix's side for `matmul`): from 50 µs to some milliseconds."""

@@ -1,52 +1,31 @@
-"""The committed studies of measuring itself: the same answer twice, and a worker that costs nothing."""
+"""Small versions of the studies of measuring itself: what they count."""
 
 # pyright: reportMissingImports=false
 # A test run has the root on its path.
-
-import csv
-from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.overhead import LEAST_S, MARGIN, PROCESSES
-from benchmarks.repeats import DEVICES, LEAST, ROUTES, SWEEPS, Cost, held, markdown
-
-DOCS = Path(__file__).parents[1] / "docs"
+from benchmarks.overhead import Ratio, compare
+from benchmarks.repeats import DEVICES, ROUTES, Cost, held, markdown
 
 
-def rows_of(name):
-    return list(csv.DictReader((DOCS / name).read_text(encoding="utf-8").splitlines()))
+def test_a_loop_that_takes_longer_is_found():
+    """Two loops that only claim their times: the mean log ratio is that of the claims."""
+    ratio, latency_s = compare(lambda: [1.02e-4] * 5, lambda: [1e-4] * 5, seconds=0.02, seed=0)
+    assert ratio == pytest.approx(np.log(1.02))
+    assert latency_s == 1e-4
 
 
-@pytest.mark.parametrize("name", ["repeats.csv", "overhead.csv"])
-def test_the_tables_describe_this_version(name):
-    rows = rows_of(name)
-    assert {row["version"] for row in rows} == {version("breakeven")}
-    assert all(row["date"] and row["commit"] for row in rows)
-
-
-def test_sweeps_give_the_same_answer_twice():
-    rows = rows_of("repeats.csv")
-    for route in ROUTES:
-        for n in DEVICES:
-            ours = [row for row in rows if (row["route"], row["devices"]) == (route, str(n))]
-            assert len(ours) == SWEEPS
-            pooled = np.mean([float(row["cost_s"]) for row in ours])
-            assert sum(float(r["lower_s"]) <= pooled <= float(r["upper_s"]) for r in ours) >= LEAST
-
-
-def test_the_worker_costs_nothing():
-    rows = rows_of("overhead.csv")
-    for name in {(row["workload"], row["devices"]) for row in rows}:
-        ours = [row for row in rows if (row["workload"], row["devices"]) == name]
-        assert len(ours) == PROCESSES
-        if np.median([float(row["latency_s"]) for row in ours]) >= LEAST_S:
-            ratios = [float(row["log_ratio"]) for row in ours]
-            low, high = stats.t.interval(0.95, len(ratios) - 1, np.mean(ratios), stats.sem(ratios))
-            assert 1 - MARGIN < np.exp(low) < np.exp(high) < 1 + MARGIN
+def test_the_margin_is_judged_by_the_interval():
+    found = np.array([0.001, 0.003, -0.002, 0.004])
+    low, high = stats.t.interval(0.95, 3, found.mean(), stats.sem(found))
+    ratio = Ratio(workload="made", num_devices=1, latency_s=1e-4, log_ratios=tuple(found))
+    assert ratio.interval == pytest.approx((np.exp(low), np.exp(high)))
+    assert ratio.within
+    assert not Ratio(workload="made", num_devices=1, latency_s=1e-4, log_ratios=tuple(found + 0.02)).within
+    assert Ratio(workload="made", num_devices=1, latency_s=1e-5, log_ratios=tuple(found + 0.02)).within
 
 
 def test_intervals_that_hold_the_mean_are_counted():
