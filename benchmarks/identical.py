@@ -12,10 +12,9 @@ every share and cause rests on.
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from breakeven.measure.sweep import run
 from breakeven.measure.userfile import resolve
 from scipy import stats
 
-from .stamp import DOCS, stamp
+from .stamp import DOCS, stamp, write_rows
 
 LAUNCHES = 6
 LEVEL = 0.05
@@ -105,15 +104,12 @@ def markdown(found: Sequence[Comparison], labels: dict[str, str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def write_csv(path: Path, found: Sequence[Comparison], labels: dict[str, str]) -> None:
+def rows_of(found: Iterable[Comparison]) -> Iterator[dict[str, object]]:
     """One row a sub-sweep, with the ratios that the test can be repeated from."""
-    with path.open("w", newline="") as file:
-        ratios = [f"log_ratio_{i + 1}" for i in range(LAUNCHES)]
-        writer = csv.writer(file)
-        writer.writerow(["devices", "size", "group", *ratios, "p", *labels])
-        for one in found:
-            row = [one.num_devices, one.size, one.group, *(f"{r:.6f}" for r in one.log_ratios)]
-            writer.writerow([*row, "" if one.p is None else f"{one.p:.4g}", *labels.values()])
+    for one in found:
+        ratios = {f"log_ratio_{i + 1}": f"{ratio:.6f}" for i, ratio in enumerate(one.log_ratios)}
+        p = "" if one.p is None else f"{one.p:.4g}"
+        yield {"devices": one.num_devices, "size": one.size, "group": one.group, **ratios, "p": p}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -131,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     page = markdown(found, labels)
     print(page)
     (DOCS / "identical.md").write_text(page)
-    write_csv(DOCS / "identical.csv", found, labels)
+    write_rows(DOCS / "identical.csv", rows_of(found), labels)
     return 0 if alarms(found) <= MOST else 1
 
 

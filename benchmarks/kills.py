@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import dataclasses
 import os
 import random
@@ -34,7 +33,7 @@ from breakeven.data.rounds import timed_visits
 from breakeven.data.schema import Plan
 from breakeven.model.cell import Cell
 
-from .stamp import DOCS, stamp
+from .stamp import DOCS, stamp, write_rows
 
 KILLS, PAIRS = 100, 50
 TOO_LATE = "none: it had ended"
@@ -316,15 +315,6 @@ def markdown(kills: Sequence[Kill], stamped: dict[str, str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def write_csv(path: Path, kills: Sequence[Kill], stamped: dict[str, str]) -> None:
-    """Every kill, each line with the stamp."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [*(f.name for f in dataclasses.fields(Kill)), *stamped])
-        writer.writeheader()
-        for kill in kills:
-            writer.writerow({**dataclasses.asdict(kill), **stamped})
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Kill sweeps; 1 when one of them did not survive."""
     parser = argparse.ArgumentParser(description="Kill sweeps at random moments, and resume them.")
@@ -343,7 +333,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(markdown(kills, stamped))
     if options.kills >= KILLS and options.pairs >= PAIRS:
         (DOCS / "kills.md").write_text(markdown(kills, stamped))
-        write_csv(DOCS / "kills.csv", kills, stamped)
+        write_rows(DOCS / "kills.csv", map(dataclasses.asdict, kills), stamped)
     return 0 if all(kill.survived for kill in kills) else 1
 
 

@@ -12,14 +12,12 @@ earliest. From the repository's root:
 from __future__ import annotations
 
 import argparse
-import csv
 import dataclasses
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from breakeven.data.schema import Plan
@@ -32,7 +30,7 @@ from breakeven.fit.planning.stopping import MIN_LAUNCHES_AT_LOOK, Precision, loo
 from breakeven.model.simulate import REGIMES, Truth, sample, truth
 from scipy import stats
 
-from .stamp import DOCS, stamp
+from .stamp import DOCS, stamp, write_rows
 
 DEVICES = (1, 2, 4, 8)
 GOAL = Precision(relative=0.10)
@@ -303,15 +301,6 @@ def _rows(endings: Sequence[tuple[Ending, Ending, Ending]], timed: int) -> Itera
         )
 
 
-def write_csv(path: Path, rows: Sequence[Row], stamped: dict[str, str]) -> None:
-    """The table, every line with the stamp."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [*(f.name for f in dataclasses.fields(Row)), "passed", *stamped])
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({**dataclasses.asdict(row), "passed": row.passed, **stamped})
-
-
 def markdown(rows: Sequence[Row], stamped: dict[str, str]) -> str:
     """The page ``docs/next.md``."""
     first = rows[0]
@@ -359,7 +348,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(markdown(rows, stamped))
     if not options.small:
         (DOCS / "next.md").write_text(markdown(rows, stamped))
-        write_csv(DOCS / "next.csv", rows, stamped)
+        write_rows(DOCS / "next.csv", ({**dataclasses.asdict(row), "passed": row.passed} for row in rows), stamped)
     return 0 if all(row.passed for row in rows) else 1
 
 

@@ -10,7 +10,6 @@ the mean log ratio of their medians, and the interval is Student t over fresh pr
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import random
@@ -18,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from typing import Any
 import numpy as np
 from breakeven.fit.intervals import t_estimate
 
-from .stamp import DOCS, stamp
+from .stamp import DOCS, stamp, write_rows
 
 PROCESSES, SECONDS_A_CELL = 24, 3.0
 CALLS, WARMUPS = 10, 2
@@ -183,15 +182,12 @@ def markdown(found: Sequence[Ratio], labels: dict[str, str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def write_csv(path: Path, found: Sequence[Ratio], labels: dict[str, str]) -> None:
+def rows_of(found: Iterable[Ratio]) -> Iterator[dict[str, object]]:
     """One row a process and program."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["workload", "devices", "latency_s", "process", "log_ratio", *labels])
-        for one in found:
-            for process, ratio in enumerate(one.log_ratios):
-                row = [one.workload, one.num_devices, f"{one.latency_s:.4g}", process, f"{ratio:.6f}"]
-                writer.writerow([*row, *labels.values()])
+    for one in found:
+        place = {"workload": one.workload, "devices": one.num_devices, "latency_s": f"{one.latency_s:.4g}"}
+        for process, ratio in enumerate(one.log_ratios):
+            yield {**place, "process": process, "log_ratio": f"{ratio:.6f}"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -209,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(page)
     if options.processes >= PROCESSES:
         (DOCS / "overhead.md").write_text(page)
-        write_csv(DOCS / "overhead.csv", found, labels)
+        write_rows(DOCS / "overhead.csv", rows_of(found), labels)
     return 0 if all(one.within for one in found) else 1
 
 

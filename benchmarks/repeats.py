@@ -10,10 +10,9 @@ with an interval over its own launches; the intervals are held against the mean 
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from breakeven.measure.planning import make_plan
 from breakeven.measure.sweep import run
 from breakeven.measure.userfile import resolve
 
-from .stamp import DOCS, stamp
+from .stamp import DOCS, stamp, write_rows
 
 SWEEPS, LEAST = 20, 17
 LAUNCHES, BUDGET_S = 6, 24.0
@@ -113,14 +112,12 @@ def markdown(found: Sequence[Cost], labels: dict[str, str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def write_csv(path: Path, found: Sequence[Cost], labels: dict[str, str]) -> None:
+def rows_of(found: Iterable[Cost]) -> Iterator[dict[str, object]]:
     """One row a sweep, route and count."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["sweep_seed", "route", "devices", "cost_s", "lower_s", "upper_s", *labels])
-        for one in found:
-            values = (f"{value:.4g}" for value in (one.estimate, one.lower, one.upper))
-            writer.writerow([one.seed, one.route, one.num_devices, *values, *labels.values()])
+    for one in found:
+        place = {"sweep_seed": one.seed, "route": one.route, "devices": one.num_devices}
+        times = {"cost_s": one.estimate, "lower_s": one.lower, "upper_s": one.upper}
+        yield place | {name: f"{seconds:.4g}" for name, seconds in times.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -141,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(page)
     if options.sweeps >= SWEEPS:
         (DOCS / "repeats.md").write_text(page)
-        write_csv(DOCS / "repeats.csv", found, labels)
+        write_rows(DOCS / "repeats.csv", rows_of(found), labels)
     needed = LEAST * options.sweeps / SWEEPS
     return 0 if all(held(found, route, n)[0] >= needed for route in ROUTES for n in DEVICES) else 1
 

@@ -1,9 +1,11 @@
-"""What every committed table says of itself: seed, date, commit and version."""
+"""What every committed table says of itself: seed, date, commit and version, on each of its lines."""
 
 from __future__ import annotations
 
+import csv
 import datetime
 import subprocess
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,6 +20,15 @@ def stamp(seed: int) -> dict[str, str]:
         "commit": _commit(),
         "version": version("breakeven"),
     }
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, object]], stamped: Mapping[str, str]) -> None:
+    """Write a CSV file with the stamp on every line; all rows have the first one's columns."""
+    lines = [{**row, **stamped} for row in rows]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, lines[0])
+        writer.writeheader()
+        writer.writerows(lines)
 
 
 def _commit() -> str:

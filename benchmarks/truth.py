@@ -13,12 +13,11 @@ from __future__ import annotations
 # pyright: reportMissingImports=false
 # Run from the root, which is then on the path.
 import argparse
-import csv
 import dataclasses
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tests.truth.blind import answer, sweep
@@ -26,7 +25,7 @@ from tests.truth.imposed import FEW_DEVICES, FEW_SIZES, ITEMS_PER_ROUND_TRIP, SH
 from tests.truth.network import unavailable
 from tests.truth.verdicts import LARGEST_ERROR, LARGEST_REGRET, Row, compare
 
-from .stamp import DOCS, stamp
+from .stamp import DOCS, stamp, write_rows
 
 SETTINGS = (
     Truth(round_trip_s=16e-3, bytes_per_s=6.25e6),
@@ -64,16 +63,11 @@ def measure(truth: Truth, seed: int, *, launches: int, probes: bool) -> Sweep:
         return Sweep(truth=truth, rows=compare(truth, answer(record)), load=load)
 
 
-def write_csv(path: Path, sweeps: Sequence[Sweep], stamped: dict[str, str]) -> None:
-    """The table, every line with the stamp."""
-    fields = [field.name for field in dataclasses.fields(Row)]
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, ["setting", *fields, "load", *stamped])
-        writer.writeheader()
-        for one in sweeps:
-            for row in one.rows:
-                said = dataclasses.asdict(row)
-                writer.writerow({"setting": one.name, **said, "load": f"{one.load:.2f}", **stamped})
+def rows_of(sweeps: Iterable[Sweep]) -> Iterator[dict[str, object]]:
+    """One row a setting and quantity."""
+    for one in sweeps:
+        for row in one.rows:
+            yield {"setting": one.name, **dataclasses.asdict(row), "load": f"{one.load:.2f}"}
 
 
 def markdown(sweeps: Sequence[Sweep], stamped: dict[str, str]) -> str:
@@ -130,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(markdown(sweeps, stamped))
     if not options.small:
         (DOCS / "truth.md").write_text(markdown(sweeps, stamped))
-        write_csv(DOCS / "truth.csv", sweeps, stamped)
+        write_rows(DOCS / "truth.csv", rows_of(sweeps), stamped)
     return 0 if all(row.passed for one in sweeps for row in one.rows) else 1
 
 

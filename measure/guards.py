@@ -10,6 +10,7 @@ import contextlib
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -92,8 +93,9 @@ def refuse_donated(args: Sequence[Any]) -> None:
 def refuse_donated_twice(lowered: Any, args: Sequence[Any]) -> None:
     """Refuse a function that is given one array where it donates one and again elsewhere: XLA ends the process."""
     leaves, infos = jax.tree.leaves(args), jax.tree.leaves(lowered.args_info[0])
-    donated = [leaf for leaf, info in zip(leaves, infos, strict=True) if info.donated]
-    if any(sum(other is leaf for other in leaves) > 1 for leaf in donated):
+    # Equal Python numbers may be one object, and get a buffer each.
+    given = Counter(id(leaf) for leaf in leaves if isinstance(leaf, jax.Array))
+    if any(info.donated and given[id(leaf)] > 1 for leaf, info in zip(leaves, infos, strict=True)):
         raise MeasureError(_SAME_TWICE)
 
 

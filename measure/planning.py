@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.schema import MAX_CALLS_PER_VISIT, MAX_SIZE, Failure, Launch, Plan, Program
+from ..data.schema import MAX_CALLS_PER_VISIT, MAX_SIZE, QUEUED_CALLS, Failure, Launch, Plan, Program
 from ..model import law, rank
 from ..model.cell import Cell
 from ..model.program import Collective
@@ -76,7 +76,7 @@ def make_plan(
     rounds: int | None = None,
     calls: int | None = None,
     warmups: int | None = None,
-    queued_calls: int = 4,
+    queued_calls: int = QUEUED_CALLS,
     controls: bool = True,
     probes: bool = True,
     sentinel: bool = True,

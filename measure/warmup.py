@@ -14,8 +14,8 @@ import numpy as np
 FEWEST, MOST = 2, 4
 """The first two calls never count: a test on few visits may miss how slow they are. In 30 launches recorded on CPU the
 first took 1.07 to 2.0 times the later ones, the second 1.01 to 1.2 times; unlimited, the test chose 2 to 5, 7 once.
-More than four are never left out: where it chose eight of eleven calls, three were left to count, and intervals of
-shares became ten times wider."""
+More than four are never left out: in a sweep where it chose eight of eleven calls, three were left to count, and an
+interval of a share was ten times as wide as usual."""
 PROBED_CALLS = 12
 """Calls of a visit from which the number is taken; enough are left to show a trend after the most warm-ups."""
 MATTERS = 0.01

@@ -265,6 +265,11 @@ def test_an_array_that_is_donated_twice():
         prepare((jax.jit(lambda a, b: (a + 1, b + 1), donate_argnums=(0, 1)), (shared, shared)))
 
 
+def test_equal_numbers_may_be_donated():
+    step = jax.jit(lambda state: {"a": state["a"] + 1, "b": state["b"] + 1}, donate_argnums=0)
+    prepare((step, {"a": 0, "b": 0}, ()))
+
+
 def test_an_array_that_build_hands_out_twice():
     state = jnp.ones(3)
     prepare((uses_up, state, ()))
