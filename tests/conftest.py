@@ -1,7 +1,8 @@
-"""Eight forced host devices for every test that imports jax, set before any does; records of links."""
+"""Eight forced host devices for every test that imports jax, set before any does; processes; records of links."""
 
 import os
 import signal
+import subprocess
 from itertools import combinations
 
 import numpy as np
@@ -16,6 +17,23 @@ os.environ["JAX_NUM_CPU_DEVICES"] = "8"
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would the processes they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def spawn():
+    """``spawn(command, variables, **options)``: a process whose words are read; ended when the test is over."""
+    started = []
+
+    def start(command, variables, **options):
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, env=os.environ | variables, stdout=pipe, stderr=pipe, text=True, **options)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 def record_of_links(factors, *, launches=6, noise=0.03, seed=0, payloads=(4, 1 << 20)):

@@ -1,9 +1,7 @@
 """Ranks that were started by hand, through the variables that Kubernetes jobs use."""
 
-import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -20,29 +18,16 @@ COMMAND += ["--budget", "60s", "--launches", "2", "-o", "sweep.jsonl"]
 
 
 @pytest.fixture
-def rank(tmp_path):
+def rank(tmp_path, spawn):
     """``rank(number)``: the command as one of two ranks."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    started = []
 
     def start(number, *more):
         variables = {"JAX_COORDINATOR_ADDRESS": f"localhost:{port}", "JAX_NUM_PROCESSES": "2"}
-        process = subprocess.Popen(
-            [*COMMAND, *more],
-            cwd=tmp_path,
-            env=os.environ | variables | {"JOB_COMPLETION_INDEX": str(number)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
+        return spawn([*COMMAND, *more], variables | {"JOB_COMPLETION_INDEX": str(number)}, cwd=tmp_path)
 
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+    return start
 
 
 def children(process):

@@ -5,7 +5,6 @@ import os
 import platform
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -59,25 +58,13 @@ def variables():
 
 
 @pytest.fixture
-def follower():
+def follower(spawn):
     """``follower(variables)``: a process that follows; ended when the test is over."""
-    started = []
 
     def start(environment, workload=WORKLOAD, timeout_s=20):
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-c", FOLLOW, workload, str(timeout_s)],
-            env=os.environ | environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
+        return spawn([sys.executable, "-P", "-c", FOLLOW, workload, str(timeout_s)], environment)
 
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+    return start
 
 
 def leading(environment, workload=WORKLOAD, timeout_s=20):
