@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..model.cell import Cell, devices
+from ..model.control import same_bytes, same_flops
 from .answer import NamedWarning
 from .attribution import UNPLACED
 from .comparing.sides import Side, unlike_programs
@@ -16,10 +17,6 @@ WORK_GROWS = 8.0
 """Factor of the work from the smallest size to the largest, from which the time must show it."""
 TIME_STANDS = 1.25
 """Factor of the time that does not show it."""
-FLOPS_MARGIN, BYTES_MARGIN = 0.05, 0.05
-BYTES_PER_MESSAGE_BYTE = 2.5
-"""The same as for controls that are derived: a reduction makes at most one operation a byte of its message, and the
-program around it reads and writes the message up to 2.5 times."""
 
 
 def guard_warnings(table: LaunchTable, strategy: str, largest: int) -> tuple[NamedWarning, ...]:
@@ -96,12 +93,9 @@ def _unlike_control(table: LaunchTable, cells: list[Cell]) -> Iterator[NamedWarn
         if any(one.count is None for one in ours.collectives):
             continue
         message = sum((one.count or 0) * one.message_bytes for one in ours.collectives)
-        for name, margin, own in (
-            ("flops", FLOPS_MARGIN, message),
-            ("bytes_accessed", BYTES_MARGIN, BYTES_PER_MESSAGE_BYTE * message),
-        ):
+        for name, same in (("flops", same_flops), ("bytes_accessed", same_bytes)):
             a, b = getattr(ours, name), getattr(theirs, name)
-            if a is not None and b is not None and abs(a - b) > margin * a + own:
+            if a is not None and b is not None and not same(a, b, message):
                 found[name] = (cell, a, b)
     for name, (cell, a, b) in found.items():
         yield _control_warning(cell, f"{b:.4g} {name.replace('_', ' ')} against {a:.4g} of the workload")

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..model.control import same_bytes, same_flops
 from .hlo import counted_cost, summarize
 from .stand_ins import without_communication
 from .workload import MeasureError
 
 if TYPE_CHECKING:
     from jax.sharding import Mesh, PartitionSpec
-
-FLOPS_MARGIN = 0.05
-BYTES_MARGIN = 0.05
-BYTES_PER_MESSAGE_BYTE = 2.5
-"""A collective reads and writes its message once each, and the program around it may copy half of it."""
-
 
 MOST_QUOTED = 100
 """Characters quoted of an error that a user's code raises on shapes it was not written for."""
@@ -209,16 +204,14 @@ def differences(workload: Any, local: Any) -> Iterator[tuple[Difference, str]]:
 
 def _costs(workload: Any, local: Any, message_bytes: int) -> Iterator[tuple[Difference, str]]:
     """Both counts take each loop body once, and the loops are equal, so the counts compare."""
-    allowances: tuple[tuple[Difference, str, float, float], ...] = (
-        # A reduction makes at most one operation a byte.
-        ("flops", "flops", FLOPS_MARGIN, message_bytes),
-        ("bytes", "bytes accessed", BYTES_MARGIN, BYTES_PER_MESSAGE_BYTE * message_bytes),
+    rules: tuple[tuple[Difference, str, Callable[[float, float, float], bool]], ...] = (
+        ("flops", "flops", same_flops),
+        ("bytes", "bytes accessed", same_bytes),
     )
-    counted = zip(allowances, counted_cost(workload), counted_cost(local), strict=True)
-    for (kind, name, margin, own), theirs, ours in counted:
+    for (kind, name, same), theirs, ours in zip(rules, counted_cost(workload), counted_cost(local), strict=True):
         if theirs is None or ours is None:
             yield "uncounted", f"XLA does not count the {name} of this program, so the work cannot be compared."
-        elif abs(theirs - ours) > margin * theirs + own:
+        elif not same(theirs, ours, message_bytes):
             yield kind, f"the work differs: {name} {theirs:g} in the workload, {ours:g} in the control."
 
 
