@@ -15,8 +15,8 @@ from breakeven.model.cell import Cell
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, nohup the end of the terminal, and so would the
-# processes they start.
+# A shell that starts the tests in the background has them ignore Ctrl-C, and nohup has them ignore the end of the
+# terminal; so would the processes they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
