@@ -115,7 +115,7 @@ def markdown(found: Sequence[Cost], labels: dict[str, str]) -> str:
 def rows_of(found: Iterable[Cost]) -> Iterator[dict[str, object]]:
     """One row a sweep, route and count."""
     for one in found:
-        place = {"sweep_seed": one.seed, "route": one.route, "devices": one.num_devices}
+        place: dict[str, object] = {"sweep_seed": one.seed, "route": one.route, "devices": one.num_devices}
         times = {"cost_s": one.estimate, "lower_s": one.lower, "upper_s": one.upper}
         yield place | {name: f"{seconds:.4g}" for name, seconds in times.items()}
 
