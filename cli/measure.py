@@ -10,7 +10,7 @@ import typer
 
 from . import options, output
 from .planned import Wish, plan_of
-from .ranks import Company, joined
+from .ranks import Company, given, joined
 from .units import duration
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ RecordFile = Annotated[
 
 
 def command(
+    context: typer.Context,
     workload: options.WorkloadName,
     devices: options.Devices = None,
     sizes: options.Sizes = None,
@@ -86,7 +87,9 @@ def command(
         from ..study.until import MOST_LAUNCHES
 
         launches, budget = launches or MOST_LAUNCHES, budget or "5m"
-    company = Company(processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts)
+    company = Company(
+        processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts, options=given(context)
+    )
     with joined(workload, company) as ranks:
         plan = plan_of(
             Wish(

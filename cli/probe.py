@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from . import options, output
-from .ranks import Company, Ranks, joined
+from .ranks import Company, Ranks, given, joined
 
 if TYPE_CHECKING:
     from ..data.schema import Plan
@@ -109,7 +109,9 @@ def command(
         show(file)
     from ..measure.link_plans import LINKS
 
-    company = Company(processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts)
+    company = Company(
+        processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts, options=given(context)
+    )
     with joined(LINKS, company) as ranks:
         if pairs:
             plan = _plan(devices, payloads, launches, budget, calls, platform, seed, timeout, ranks)

@@ -115,4 +115,7 @@ def _what(progress: Progress) -> str:
 
 
 def _time_left(progress: Progress) -> str:
-    return "" if progress.seconds_left is None else f", {progress.seconds_left:.0f} s left"
+    """Every launch visits each cell once, also when the budget is used up."""
+    if progress.seconds_left is None:
+        return ""
+    return f", {progress.seconds_left:.0f} s left" if progress.seconds_left > 0 else ", past the budget"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 class Company:
     """What the command line said about processes; the launcher may know more.
 
-    ``timeout`` is also the longest wait for the others; ``hide_hosts``: whether names of hosts are hashed.
+    ``timeout`` is also the longest wait for the others; ``hide_hosts``: whether names of hosts are hashed; ``options``:
+    what the command does, which must be the same for all ranks.
     """
 
     processes: int | None = None
     coordinator: str | None = None
     timeout: str = "120s"
     hide_hosts: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,19 @@ class Ranks:
     nodes: int
     launched: bool
     start: Start
+
+
+_OWN = ("workload", "file", "coordinator", "record", "folder", "as_json")
+"""Each rank's own; the workload is compared by itself."""
+
+
+def given(context: typer.Context) -> dict[str, str]:
+    """What a command was asked to do, by option; where it writes and how it shows that concerns its own rank only."""
+    named = {parameter.name: parameter.opts[0] for parameter in context.command.params if parameter.name}
+    known = {named[name]: value for name, value in context.params.items() if name in named and name not in _OWN}
+    told = {name: value for name, value in known.items() if value is not None and value is not False}
+    words = {name: "" if value is True else str(value) for name, value in told.items()}
+    return {"the command": str(context.info_name)} | words
 
 
 @contextlib.contextmanager
@@ -69,12 +84,12 @@ def joined(workload: str, company: Company) -> Iterator[Ranks]:
             f"{company.processes}, but {cluster.launcher} started {cluster.processes}; leave the option out.",
         )
     if not cluster.leads:
-        _follow(cluster, workload, timeout_s)
+        _follow(cluster, workload, timeout_s, company.options)
     from ..measure.endings import like_interrupts
     from ..measure.processes.remote import Followers
 
     with like_interrupts(), contextlib.ExitStack() as open_:
-        followers = Followers(cluster, workload, timeout_s=timeout_s)
+        followers = Followers(cluster, workload, timeout_s=timeout_s, options=company.options)
         try:
             open_.enter_context(followers)
         except KeyboardInterrupt as interruption:
@@ -91,13 +106,13 @@ def joined(workload: str, company: Company) -> Iterator[Ranks]:
             raise
 
 
-def _follow(cluster: Cluster, workload: str, timeout_s: float) -> NoReturn:
+def _follow(cluster: Cluster, workload: str, timeout_s: float, asked: Mapping[str, str]) -> NoReturn:
     """Take part, and end as the leader does. It alone speaks, also about a signal that came to all."""
     from ..measure.endings import signal_of
     from ..measure.processes.follower import follow
 
     try:
-        code = follow(cluster, workload, timeout_s=timeout_s)
+        code = follow(cluster, workload, timeout_s=timeout_s, options=asked)
     except KeyboardInterrupt as interruption:
         code = 128 + signal_of(interruption)
     raise typer.Exit(code)

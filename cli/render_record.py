@@ -77,13 +77,19 @@ def _head(summary: RecordSummary) -> str:
 def _plan(plan: Plan, *, foreign: bool) -> list[tuple[str, str]]:
     per_device = plan.path == "weak"
     sizes = ", ".join(units.size_text(size, "", per_device=False).strip() for size in plan.sizes)
-    entries = [
-        ("workload", plan.workload),
-        ("strategies", ", ".join(plan.strategies)),
-        ("devices", ", ".join(map(str, plan.devices))),
-        ("sizes", f"{sizes} {plan.unit}{' per device' if per_device else ''} ({plan.path} scaling)"),
-        ("objective", plan.objective),
-    ]
+    links = plan.pairs or bool(plan.orders)
+    if links:
+        # What is in a message knows neither path nor objective.
+        measured = "messages between pairs" if plan.pairs else "all-reduces over devices in two orders"
+        entries = [("links", measured), ("devices", str(plan.devices[-1])), ("messages", f"{sizes} {plan.unit}")]
+    else:
+        entries = [
+            ("workload", plan.workload),
+            ("strategies", ", ".join(plan.strategies)),
+            ("devices", ", ".join(map(str, plan.devices))),
+            ("sizes", f"{sizes} {plan.unit}{' per device' if per_device else ''} ({plan.path} scaling)"),
+            ("objective", plan.objective),
+        ]
     if foreign:
         return entries
     entries += [
@@ -92,7 +98,7 @@ def _plan(plan: Plan, *, foreign: bool) -> list[tuple[str, str]]:
         ("warm-ups", f"{_warmups(plan)}, stored but left out"),
         ("seed", f"{plan.seed}"),
     ]
-    left_out = [name for name, kept in (("controls", plan.controls), ("probes", plan.probes)) if not kept]
+    left_out = [name for name, kept in (("controls", plan.controls), ("probes", plan.probes)) if not (kept or links)]
     return entries + ([("left out", ", ".join(left_out))] if left_out else [])
 
 

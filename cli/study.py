@@ -13,7 +13,7 @@ from .answering import fit_on_cpu
 from .measure import describe_plan, warn_of_budget
 from .planned import Wish, plan_of
 from .progress import reporter
-from .ranks import Company, joined
+from .ranks import Company, given, joined
 from .so_far import SoFar
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ Folder = Annotated[
 
 
 def command(
+    context: typer.Context,
     workload: options.WorkloadName,
     devices: options.Devices = None,
     sizes: options.Sizes = None,
@@ -70,7 +71,9 @@ def command(
     The record, the figures and the answer (answer.json) go into a folder; the verdict is printed.
     """
     folder = options.output_folder("-o", folder or Path(f"study-{_plain(workload)}"))
-    company = Company(processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts)
+    company = Company(
+        processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts, options=given(context)
+    )
     with joined(workload, company) as ranks:
         plan = plan_of(
             Wish(

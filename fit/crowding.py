@@ -12,7 +12,8 @@ from .launches import LaunchTable
 def crowd(table: LaunchTable, num_devices: int) -> Crowd | None:
     """Devices of the first node among the first ``num_devices``, and its cores; None elsewhere than on CPU or not said.
 
-    Processes of one node may be bound to the same cores or to cores of their own: the union counts.
+    Processes of one node may be bound to the same cores or to cores of their own: the union counts, of those processes
+    that hold the devices.
     """
     if table.platform != "cpu" or table.cores is None:
         return None
@@ -20,7 +21,10 @@ def crowd(table: LaunchTable, num_devices: int) -> Crowd | None:
     per_node = None if launch is None else launch.devices_per_node
     devices = num_devices if per_node is None else min(num_devices, per_node)
     together = [] if launch is None else [m for m in launch.machines if _node(m) == _node(launch.machines[0])]
-    if len(together) < 2 or not all(m.affinity for m in together):
+    several = len(together) > 1
+    if launch is not None and launch.devices_per_process is not None:
+        together = together[: math.ceil(num_devices / launch.devices_per_process)]
+    if not several or not all(m.affinity for m in together):
         return Crowd(devices=devices, cores=table.cores)
     allowed = len(set[int]().union(*(m.affinity for m in together)))
     quotas = [math.ceil(m.quota_cores) for m in together if m.quota_cores is not None]

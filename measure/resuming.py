@@ -10,11 +10,19 @@ from ..data.machines import Difference, devices_differ, surroundings_differ
 from ..data.schema import Launch, Plan
 from .workload import MeasureError
 
+_SPOKEN = {
+    "queued_calls": "queued calls",
+    "budget_s": "budget in seconds",
+    "step_timeout_s": "timeout in seconds",
+    "visible_devices": "devices at each launch",
+}
+"""Fields of a plan whose names no option has."""
+
 
 def check_same_plan(ours: Plan, theirs: Plan, path: Path) -> None:
     """Raise MeasureError where a file holds a sweep of another plan; it names what differs."""
     different = [
-        f"{name} ({getattr(theirs, name)} there, {getattr(ours, name)} now)"
+        f"{_SPOKEN.get(name, name)} ({getattr(theirs, name)} there, {getattr(ours, name)} now)"
         for name in Plan.__struct_fields__
         # A trace changes no time, so that it may be asked for later.
         if name != "trace" and getattr(ours, name) != getattr(theirs, name)

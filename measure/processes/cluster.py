@@ -225,6 +225,10 @@ def _pmi(environment: Mapping[str, str]) -> _Found | None:
 def _slurm(environment: Mapping[str, str]) -> _Found | None:
     """A step of ``srun``; the shell of ``salloc`` and the script of ``sbatch`` are no steps of several tasks."""
     step = environment.get("SLURM_STEP_ID", "")
+    rank = environment.get("SLURM_PROCID", "")
+    if not step and rank.isdecimal() and int(rank) > 0:
+        # A batch script is number 0.
+        raise MeasureError(f"SLURM_PROCID of srun is {rank}, but SLURM_STEP_ID is not set: set both, or neither.")
     if not step.isdecimal() or int(step) >= _FIRST_SPECIAL_STEP:
         return None
     # SLURM_NTASKS of an allocation stays in the environment of a step with another number of tasks.

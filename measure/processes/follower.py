@@ -7,6 +7,7 @@ import os
 import platform
 import select
 import time
+from collections.abc import Mapping
 
 import msgspec
 
@@ -20,7 +21,7 @@ from .link import Answer, Close, End, Hello, Leaving, Link, Lost, Order, Said, S
 from .nodes import node
 
 
-def follow(cluster: Cluster, workload: str, *, timeout_s: float) -> int:
+def follow(cluster: Cluster, workload: str, *, timeout_s: float, options: Mapping[str, str] | None = None) -> int:
     """Take part until the leader is done.
 
     Parameters
@@ -28,6 +29,7 @@ def follow(cluster: Cluster, workload: str, *, timeout_s: float) -> int:
     cluster : this process's
     workload : as the command line names it; a request for another is refused, whoever sends it
     timeout_s : longest wait for the leader to listen
+    options : what else the command line asks for, by name; the leader refuses a rank that was given others
 
     Returns
     -------
@@ -51,7 +53,7 @@ def follow(cluster: Cluster, workload: str, *, timeout_s: float) -> int:
                 f"HOST:PORT or {ADDRESS}."
             ) from None
         try:
-            return _Following(cluster, workload, link).run()
+            return _Following(cluster, workload, dict(options or {}), link).run()
         except Lost:
             raise MeasureError(
                 f"rank {cluster.rank}: the leader on {cluster.host} is gone, and this rank ends too. Start all ranks "
@@ -69,8 +71,8 @@ def follow(cluster: Cluster, workload: str, *, timeout_s: float) -> int:
 class _Following:
     """A connection to the leader, and what it asks for."""
 
-    def __init__(self, cluster: Cluster, workload: str, link: Link[Order]) -> None:
-        self._cluster, self._workload, self._link = cluster, workload, link
+    def __init__(self, cluster: Cluster, workload: str, options: dict[str, str], link: Link[Order]) -> None:
+        self._cluster, self._workload, self._options, self._link = cluster, workload, options, link
 
     def run(self) -> int:
         """Carry out orders; the exit code comes with the last."""
@@ -82,6 +84,7 @@ class _Following:
                 node=node(),
                 version=breakeven.__version__,
                 workload=self._workload,
+                options=self._options,
             )
         )
         order = self._link.receive()

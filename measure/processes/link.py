@@ -27,7 +27,7 @@ _SILENCE_S, _PROBE_S, _PROBES = 30, 10, 3
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="hello"):
-    """A follower presents itself. ``node``: the same for the processes of one running system."""
+    """A follower presents itself. ``node``: the same for the processes of one running system; ``options``: by name."""
 
     rank: int
     processes: int
@@ -35,6 +35,7 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="he
     node: str
     version: str
     workload: str
+    options: dict[str, str]
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="said"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -36,6 +36,7 @@ class Followers:
     cluster : this process's, which leads
     workload : as the command line names it: no rank does anything else
     timeout_s : longest wait for all ranks to come
+    options : what else the command line asks for, by name: each rank must have been given the same
 
     Raises
     ------
@@ -44,8 +45,11 @@ class Followers:
         ranks do not lie evenly on their hosts.
     """
 
-    def __init__(self, cluster: Cluster, workload: str, *, timeout_s: float) -> None:
+    def __init__(
+        self, cluster: Cluster, workload: str, *, timeout_s: float, options: Mapping[str, str] | None = None
+    ) -> None:
         self._cluster, self._workload, self._timeout_s = cluster, workload, timeout_s
+        self._options = options or {}
         self._joined: dict[int, _Follower] = {}
         self.code = 0
 
@@ -127,7 +131,7 @@ class Followers:
             return
         known = self._joined.get(hello.rank)
         follower = _Follower(link, hello)
-        if refusal := _refusal(hello, known, self._cluster, self._workload):
+        if refusal := _refusal(hello, known, self._cluster, self._workload, self._options):
             # Kept, so that it hears why.
             self._joined[-1] = follower
             raise MeasureError(f"{follower.name} {refusal}")
@@ -140,17 +144,27 @@ class Followers:
             follower.link.close()
 
 
-def _refusal(hello: Hello, known: _Follower | None, cluster: Cluster, workload: str) -> str | None:
+def _refusal(
+    hello: Hello, known: _Follower | None, cluster: Cluster, workload: str, options: Mapping[str, str]
+) -> str | None:
     """Why a rank cannot take part."""
     if hello.version != breakeven.__version__:
         return f"runs breakeven {hello.version}, rank 0 runs {breakeven.__version__}: install one version everywhere."
     if hello.workload != workload:
         return f"was started for workload {hello.workload}, rank 0 for {workload}: give all ranks the same command."
+    for name in sorted(options.keys() | hello.options):
+        theirs, ours = hello.options.get(name), options.get(name)
+        if theirs != ours:
+            return f"was started {_told(name, theirs)}, rank 0 {_told(name, ours)}: give all ranks the same command."
     if hello.processes != cluster.processes or not 0 < hello.rank < cluster.processes:
         return f"says that there are {hello.processes} processes, rank 0 that there are {cluster.processes}."
     if known is not None:
         return f"is there twice, on {known.hello.host} too: every process needs a rank of its own."
     return None
+
+
+def _told(name: str, value: str | None) -> str:
+    return f"without {name}" if value is None else f"with {name} {value}".rstrip()
 
 
 def _describe_missing(missing: Sequence[int], cluster: Cluster, timeout_s: float) -> str:

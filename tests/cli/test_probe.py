@@ -116,6 +116,8 @@ def test_show_names_the_pair(run_cli, write):
     code, out, _ = run_cli("show", write("links.jsonl", 3))
     assert code == 0
     assert "0 and 2, k = 8, 1 MiB" in out
+    assert "messages between pairs" in out
+    assert not any(word in out for word in ("scaling", "objective", "controls"))
 
 
 def test_show_keeps_pairs_apart(run_cli, write):

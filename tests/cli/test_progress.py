@@ -16,11 +16,20 @@ def report(launch: int, round_number: int, left: float | None) -> Progress:
 
 def test_one_line_a_launch(capsys):
     with Lines() as lines:
-        for progress in (report(1, 0, 60.0), report(1, 1, 58.0), report(2, 0, 50.4), report(3, 0, None)):
+        for progress in (
+            report(1, 0, 60.0),
+            report(1, 1, 58.0),
+            report(2, 0, 50.4),
+            report(3, 0, None),
+            report(4, 0, 0.0),
+        ):
             lines(progress)
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err == "launch 1 of 6, 60 s left\nlaunch 2 of 6, 50 s left\nlaunch 3 of 6\n"
+    assert (
+        printed.err
+        == "launch 1 of 6, 60 s left\nlaunch 2 of 6, 50 s left\nlaunch 3 of 6\nlaunch 4 of 6, past the budget\n"
+    )
 
 
 def test_lines_where_nobody_looks():

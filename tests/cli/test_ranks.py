@@ -71,6 +71,14 @@ def test_a_rank_alone_names_the_one_that_does_not_come(rank):
     assert "error: rank 1 of 2 did not come within 1 s" in err
 
 
+def test_ranks_with_other_options_are_refused(rank):
+    leader, follower = rank(0), rank(1, "--queue", "0")
+    said = "was started with --queue 0, rank 0 with --queue 4: give all ranks the same command"
+    assert said in leader.communicate(timeout=30)[1]
+    assert said in follower.communicate(timeout=30)[1]
+    assert (leader.returncode, follower.returncode) == (output.BAD_INPUT, output.BAD_INPUT)
+
+
 def test_without_a_launcher_the_command_line_decides(monkeypatch):
     for name in ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"):
         monkeypatch.delenv(name, raising=False)

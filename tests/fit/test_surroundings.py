@@ -133,6 +133,8 @@ def test_devices_of_other_nodes_take_no_cores_here(make_table):
     spread = replace(LAUNCH, processes=4, nodes=2, devices_per_process=1, devices_per_node=2, machines=tuple(ranks))
     table = table_with(make_table, *[(spread, CLOSING)] * 6, cores=2)
     assert crowd(table, 4) == Crowd(devices=2, cores=4)
+    # One device is in the first process, and only there.
+    assert crowd(table, 1) == Crowd(devices=1, cores=2)
     assert names(table) == []
     bound = replace(spread, machines=tuple(replace(m, affinity=(0,), quota_cores=0.5) for m in ranks))
     assert crowd(table_with(make_table, *[(bound, CLOSING)] * 6, cores=2), 4) == Crowd(devices=2, cores=1)

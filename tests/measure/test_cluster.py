@@ -147,6 +147,7 @@ def test_one_process_is_no_cluster(environment):
         (hydra(MPI_LOCALNRANKS=None), "a PMI launcher started 2 processes on several hosts"),
         (hydra(PMI_SIZE=None), "PMI_RANK of MPICH is set, but not PMI_SIZE"),
         (srun(SLURM_PROCID=None), "SLURM_STEP_NUM_TASKS of srun is set, but not SLURM_PROCID"),
+        (srun(SLURM_STEP_ID=None), "SLURM_PROCID of srun is 2, but SLURM_STEP_ID is not set"),
         (srun(SLURM_PROCID="4"), "SLURM_PROCID is 4, but SLURM_STEP_NUM_TASKS is 4"),
         (srun(SLURM_STEP_NODELIST=None), "srun started 4 processes on several hosts"),
         (srun(SLURM_STEP_NODELIST=",a"), "SLURM_STEP_NODELIST is ',a', which names no host"),

@@ -29,7 +29,8 @@ from breakeven.measure.processes.cluster import detect
 from breakeven.measure.processes.follower import follow
 from breakeven.measure.workload import MeasureError
 try:
-    sys.exit(follow(detect(), sys.argv[1], timeout_s=float(sys.argv[2])))
+    asked = dict(word.split("=") for word in sys.argv[3:])
+    sys.exit(follow(detect(), sys.argv[1], timeout_s=float(sys.argv[2]), options=asked))
 except MeasureError as error:
     sys.exit(f"error: {error}")
 except KeyboardInterrupt:
@@ -61,14 +62,14 @@ def variables():
 def follower(spawn):
     """``follower(variables)``: a process that follows; ended when the test is over."""
 
-    def start(environment, workload=WORKLOAD, timeout_s=20):
-        return spawn([sys.executable, "-P", "-c", FOLLOW, workload, str(timeout_s)], environment)
+    def start(environment, workload=WORKLOAD, timeout_s=20, options=()):
+        return spawn([sys.executable, "-P", "-c", FOLLOW, workload, str(timeout_s), *options], environment)
 
     return start
 
 
-def leading(environment, workload=WORKLOAD, timeout_s=20):
-    return Followers(detect(environment), workload, timeout_s=timeout_s)
+def leading(environment, workload=WORKLOAD, timeout_s=20, options=None):
+    return Followers(detect(environment), workload, timeout_s=timeout_s, options=options)
 
 
 def plan_of(**changes):
@@ -124,6 +125,20 @@ def test_a_rank_that_was_started_for_something_else_is_refused(variables, follow
         pass
     assert "rank 0" in process.communicate(timeout=20)[1]
     assert process.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("--sizes=16", "was started with --sizes 16, rank 0 with --sizes 8: give all ranks the same command"),
+        ("--no-probes=", "was started with --no-probes, rank 0 without --no-probes"),
+    ],
+)
+def test_a_rank_that_was_given_other_options_is_refused(variables, follower, asked, message):
+    process = follower(variables(1), options=[asked])
+    with pytest.raises(MeasureError, match=message), leading(variables(0), options={"--sizes": "8"}):
+        pass
+    assert message in process.communicate(timeout=20)[1]
 
 
 def test_a_rank_that_is_there_twice_is_refused(variables, follower):

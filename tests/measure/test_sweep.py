@@ -45,8 +45,10 @@ def test_a_finished_sweep_is_left_as_it_is(user_file, plan_of, tmp_path):
 def test_another_plan_in_the_file_is_named(user_file, plan_of, tmp_path):
     name, path = user_file(), tmp_path / "sweep.jsonl"
     before = sweep.run(plan_of(name, launches=1), path).read_bytes()
-    with pytest.raises(MeasureError, match=r"another plan; they differ in launches \(1 there, 3 now\), seed \(0 there"):
-        sweep.run(plan_of(name, launches=3, seed=1), path)
+    with pytest.raises(
+        MeasureError, match=r"another plan; they differ in launches \(1 there, 3 now\), queued calls \("
+    ):
+        sweep.run(plan_of(name, launches=3, queued_calls=0), path)
     assert path.read_bytes() == before
 
 

@@ -132,10 +132,16 @@ def test_the_best_count_lies_inside():
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_blind_sweep_finds_the_truth(tmp_path: Path):
-    """Few cells and launches, and wider limits than those of ``docs/truth.md``."""
+    """Few cells and launches, and wider limits than those of ``docs/truth.md``.
+
+    What else the machine does may spoil one sweep, so that a second may decide; a fault of ours spoils both.
+    """
     truth = Truth(round_trip_s=10e-3, bytes_per_s=6.25e6, devices=FEW_DEVICES, sizes=FEW_SIZES)
-    record = tmp_path / "truth.jsonl"
     options = ["--launches", "3", "--calls", "2", "--warmups", "0", "--queue", "0", "--budget", "1s"]
-    sweep(truth, record, options=options, timeout_s=560)
-    rows = compare(truth, answer(record), slack=3)
-    assert [row for row in rows if not row.passed] == []
+    missed = []
+    for name in ("first.jsonl", "second.jsonl"):
+        sweep(truth, tmp_path / name, options=options, timeout_s=280)
+        missed.append([row for row in compare(truth, answer(tmp_path / name), slack=3) if not row.passed])
+        if not missed[-1]:
+            break
+    assert missed[-1] == [], missed
