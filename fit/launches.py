@@ -94,6 +94,13 @@ class LaunchTable:
         nodes = max((launch.nodes for launch in self.launches), default=1)
         return Spread(per_process=self.visible_devices // self.plan.processes, per_node=self.visible_devices // nodes)
 
+    @property
+    def sentinel_log_s(self) -> np.ndarray | None:
+        """Mean log time of the sentinel, shape (G,): how fast the machine was; None where a launch never visited it."""
+        if not self.sentinel_s or not all(one.shape[1] for one in self.sentinel_s):
+            return None
+        return np.array([np.log(one[1]).mean() for one in self.sentinel_s])
+
     def row(self, cell: Cell) -> np.ndarray | None:
         """Times of one cell, shape (G,), seconds; None where it was not measured."""
         index = self._index.get(cell)

@@ -1,14 +1,41 @@
-"""Small versions of the studies of measuring itself: what they count."""
+"""The committed tables of measuring itself hold what they must; small versions of the studies behind them."""
 
 # pyright: reportMissingImports=false
 # A test run has the root on its path.
+
+import csv
+from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.overhead import Ratio, compare
-from benchmarks.repeats import DEVICES, ROUTES, Cost, held, markdown
+from benchmarks.overhead import CELLS, LEAST_S, MARGIN, PROCESSES, Ratio, compare
+from benchmarks.repeats import DEVICES, ROUTES, Cost, at_one_speed, held, markdown
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def rows(name):
+    """The committed rows of one study."""
+    found = list(csv.DictReader((DOCS / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
+    assert {row["version"] for row in found} == {version("breakeven")}
+    assert all(row["seed"] and row["date"] and row["commit"] for row in found)
+    return found
+
+
+def test_the_committed_overhead_is_inside_the_margin():
+    ratios = {}
+    for row in rows("overhead"):
+        ratios.setdefault((row["workload"], int(row["devices"])), []).append(row)
+    assert set(ratios) == {(workload, n) for workload, n, *_ in CELLS}
+    for program, ours in ratios.items():
+        assert len(ours) == PROCESSES
+        logs = [float(row["log_ratio"]) for row in ours]
+        interval = np.exp(stats.t.interval(0.95, PROCESSES - 1, np.mean(logs), stats.sem(logs)))
+        if float(ours[0]["latency_s"]) >= LEAST_S:
+            assert np.all(np.abs(interval - 1) < MARGIN), program
 
 
 def test_a_loop_that_takes_longer_is_found():
@@ -30,15 +57,27 @@ def test_the_margin_is_judged_by_the_interval():
 
 def test_intervals_that_hold_the_mean_are_counted():
     costs = [
-        Cost(seed=i, route="chain", num_devices=2, estimate=1e-4 + i * 1e-6, lower=lower, upper=2e-4)
+        Cost(seed=i, route="chain", num_devices=2, estimate=1e-4 + i * 1e-6, lower=lower, upper=2e-4, sentinel_s=3e-4)
         for i, lower in enumerate((0.9e-4, 1.1e-4, 0.9e-4))
     ]
     assert held(costs, "chain", 2) == (2, pytest.approx(1.01e-4))
     others = [
-        Cost(seed=i, route=route, num_devices=n, estimate=1e-4, lower=0.9e-4, upper=1.1e-4)
+        Cost(seed=i, route=route, num_devices=n, estimate=1e-4, lower=0.9e-4, upper=1.1e-4, sentinel_s=3e-4)
         for i in range(3)
         for route in ROUTES
         for n in DEVICES
         if (route, n) != ("chain", 2)
     ]
-    assert "| chain | 2 | 101.0 µs | 2 of 3 |" in markdown([*costs, *others], {"seed": "0"})
+    assert "| chain | 2 | 101.0 µs | 2 of 3 | 2 of 3 | 1.0% | 1.0% |" in markdown([*costs, *others], {"seed": "0"})
+
+
+def test_costs_at_one_speed_do_not_depend_on_the_machines():
+    """Sweep 1 ran at twice the speed."""
+    costs = [
+        Cost(seed=i, route="chain", num_devices=2, estimate=c, lower=0.9 * c, upper=1.1 * c, sentinel_s=3 * c)
+        for i, c in enumerate((1e-4, 0.5e-4))
+    ]
+    assert held(costs, "chain", 2)[0] == 0
+    level = at_one_speed(costs)
+    assert held(level, "chain", 2) == (2, pytest.approx(1e-4 / 2**0.5))
+    assert [one.upper / one.lower for one in level] == pytest.approx([1.1 / 0.9] * 2)

@@ -7,7 +7,7 @@ share launches and are compared launch by launch. Cells that only one side has a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import msgspec
@@ -18,6 +18,7 @@ from ..answer import CAUSES, Estimate
 from ..attribution import attribute
 from ..intervals import holm, t_estimate, why_no_interval
 from ..lawfit import LawFits, fit_laws
+from .machine_speed import MachineSpeed, at_one_speed, machine_speed
 from .paired_line import PairedLine, paired_line
 from .sides import Side, setup_differences, unlike_programs
 
@@ -73,7 +74,9 @@ class TwoSweeps(msgspec.Struct, frozen=True, kw_only=True):
 
     ``not_comparable``: how the compiled programs differ (collectives, bytes, work): then the ratios compare unlike
     programs. ``setup``: how plan and machine differ. ``only_first``, ``only_second``: cells the other side lacks.
-    ``paired``: launches are shared. ``law``: common to both, whose ``parameters`` are compared.
+    ``paired``: launches are shared. ``law``: common to both, whose ``parameters`` are compared. ``machine``: whether
+    the machine itself was as fast in both, where both have a sentinel. Where it was not, a change is decided only if it
+    is the same as measured and at one speed.
     """
 
     first: str
@@ -94,6 +97,7 @@ class TwoSweeps(msgspec.Struct, frozen=True, kw_only=True):
     line: PairedLine
     outcome: Literal["decided", "undecided", "not comparable"]
     reason: str
+    machine: MachineSpeed | None = None
 
 
 class NothingInCommon(ValueError):
@@ -131,14 +135,13 @@ def compare(first: Side, second: Side, *, paired: bool, confidence: float = 0.95
     paired = paired and first.table.replicated and second.table.replicated
     test = _Test(paired=paired, confidence=confidence)
     unlike = unlike_programs(first, second, common)
-    cells = _cells(first, second, common, test, margin)
-    law, parameters = _parameters(first, second, test)
-    line = paired_line(
-        {place: first.table.latency_s[ours[place]] for place in common},
-        {place: second.table.latency_s[theirs[place]] for place in common},
-        paired=paired,
-        confidence=confidence,
-    )
+    machine = None if paired else machine_speed(first.table, second.table, confidence=confidence)
+    found = _changes(first, second, common, test, margin)
+    if machine is not None and machine.differs:
+        tables = at_one_speed(first.table, second.table)
+        one, other = (replace(side, table=table) for side, table in zip((first, second), tables, strict=True))
+        found = _in_both(found, _changes(one, other, common, test, margin))
+    cells, line = found.cells, found.line
     decided = line.kind != "undecided" or any(cell.change != "undecided" for cell in cells)
     return TwoSweeps(
         first=first.label,
@@ -153,12 +156,72 @@ def compare(first: Side, second: Side, *, paired: bool, confidence: float = 0.95
         only_first=tuple(f"{devices(n)} at size {size}" for n, size in sorted(ours.keys() - theirs.keys())),
         only_second=tuple(f"{devices(n)} at size {size}" for n, size in sorted(theirs.keys() - ours.keys())),
         cells=cells,
+        causes=found.causes,
+        law=found.law,
+        parameters=found.parameters,
+        line=line,
+        outcome="not comparable" if unlike else "decided" if decided else "undecided",
+        reason=_reason(unlike, cells, line, machine),
+        machine=machine,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Changes:
+    """All that may have changed."""
+
+    cells: tuple[CellRatio, ...]
+    causes: tuple[CauseChange, ...]
+    law: str | None
+    parameters: tuple[ParameterChange, ...]
+    line: PairedLine
+
+
+def _changes(first: Side, second: Side, common: list[tuple[int, int]], test: _Test, margin: float) -> _Changes:
+    law, parameters = _parameters(first, second, test)
+    ours, theirs = _places(first), _places(second)
+    return _Changes(
+        cells=_cells(first, second, common, test, margin),
         causes=_causes(first, second, common, test),
         law=law,
         parameters=parameters,
+        line=paired_line(
+            {place: first.table.latency_s[ours[place]] for place in common},
+            {place: second.table.latency_s[theirs[place]] for place in common},
+            paired=test.paired,
+            confidence=test.confidence,
+        ),
+    )
+
+
+def _in_both(measured: _Changes, level: _Changes) -> _Changes:
+    """What was measured, undecided wherever it is another change at one speed of the machine."""
+    changes = {(cell.num_devices, cell.size): cell.change for cell in level.cells}
+    causes = {(one.cause, one.num_devices, one.size): one.differs for one in level.causes}
+    parameters = {one.name: one.differs for one in level.parameters} if measured.law == level.law else {}
+    line = measured.line
+    if line.kind not in (level.line.kind, "undecided"):
+        words = "at one speed of the machine it is not the same line"
+        line = msgspec.structs.replace(line, kind="undecided", words=words, offset_s=None, factor=None)
+    return _Changes(
+        cells=tuple(
+            cell
+            if changes[cell.num_devices, cell.size] == cell.change
+            else msgspec.structs.replace(cell, change="undecided")
+            for cell in measured.cells
+        ),
+        causes=tuple(
+            one
+            if causes.get((one.cause, one.num_devices, one.size)) == one.differs
+            else msgspec.structs.replace(one, differs=None)
+            for one in measured.causes
+        ),
+        law=measured.law,
+        parameters=tuple(
+            one if parameters.get(one.name) == one.differs else msgspec.structs.replace(one, differs=None)
+            for one in measured.parameters
+        ),
         line=line,
-        outcome="not comparable" if unlike else "decided" if decided else "undecided",
-        reason=_reason(unlike, cells, line),
     )
 
 
@@ -308,12 +371,16 @@ def _common_law(first: LawFits, second: LawFits) -> str | None:
     return next((name for name in (first.parameters_of, second.parameters_of) if name in both), min(both, default=None))
 
 
-def _reason(unlike: tuple[str, ...], cells: tuple[CellRatio, ...], line: PairedLine) -> str:
+def _reason(
+    unlike: tuple[str, ...], cells: tuple[CellRatio, ...], line: PairedLine, machine: MachineSpeed | None
+) -> str:
     if unlike:
         return "the compiled programs are unlike, so their times do not answer which is the better of two ways"
     changes = [cell.change for cell in cells]
     if all(change == "undecided" for change in changes):
         why = next((cell.ratio.reason for cell in cells if cell.ratio.reason), "the intervals are too wide")
+        if machine is not None and machine.differs:
+            why = "the machine itself was not as fast in both"
         return line.words if line.kind != "undecided" else f"no cell is decided: {why}"
     counts = [f"{changes.count(c)} {c}" for c in ("slower", "faster", "same", "undecided") if c in changes]
     return f"of {len(changes)} cells: {', '.join(counts)}"

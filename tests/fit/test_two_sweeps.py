@@ -176,6 +176,62 @@ def test_sides_without_a_common_cell_or_path_say_what_to_do():
         compare(side(sweep()), side(sweep(path="weak"), "new"), paired=False)
 
 
+def with_sentinel(table, seconds, *, seed=0):
+    """Launches in which the sentinel took so long, give or take 1 %."""
+    rng = np.random.default_rng(seed)
+    visits = [
+        np.array([np.arange(5.0), seconds * np.exp(rng.normal(0, 0.01, 5))]) for _ in range(table.latency_s.shape[1])
+    ]
+    return replace(table, sentinel_s=tuple(visits))
+
+
+def test_a_faster_machine_is_no_faster_program():
+    """The second sweep ran at 1.5 times the speed, all of it: the sentinel says so."""
+    old, again = with_sentinel(sweep(seed=1), 3e-4), sweep(seed=2)
+    new = replace(again, latency_s=again.latency_s / 1.5)
+    blind = compare(side(old), side(new, "new"), paired=False)
+    assert (blind.machine, blind.outcome) == (None, "decided")
+    assert {cell.change for cell in blind.cells} == {"faster"}
+    assert blind.line.kind == "proportional"
+    found = compare(side(old), side(with_sentinel(new, 2e-4, seed=1), "new"), paired=False)
+    assert found.machine.differs
+    low, high = found.machine.ratio.interval
+    assert low < 2 / 3 < high
+    assert {cell.change for cell in found.cells} == {"undecided"}
+    assert not any(one.differs for one in (*found.causes, *found.parameters))
+    assert found.line.kind == "undecided"
+    assert (found.outcome, found.reason) == (
+        "undecided",
+        "no cell is decided: the machine itself was not as fast in both",
+    )
+    # What was measured stands as it was.
+    assert [cell.ratio for cell in found.cells] == [cell.ratio for cell in blind.cells]
+
+
+def test_a_slower_program_is_found_on_a_faster_machine():
+    old, again = with_sentinel(sweep(seed=1), 3e-4), sweep({**SAME, "alpha": 3 * SAME["alpha"]}, seed=2)
+    new = with_sentinel(replace(again, latency_s=again.latency_s / 1.1), 3e-4 / 1.1, seed=1)
+    found = compare(side(old), side(new, "new"), paired=False)
+    assert found.machine.differs
+    changes = {(cell.num_devices, cell.size): cell.change for cell in found.cells}
+    assert changes[8, 4096] == "slower"
+    assert "faster" not in changes.values()
+
+
+def test_a_machine_of_one_speed_changes_nothing():
+    old, new = with_sentinel(sweep(seed=1), 3e-4), with_sentinel(sweep(SLOWER, seed=2), 3e-4, seed=1)
+    found = compare(side(old), side(new, "new"), paired=False)
+    assert not found.machine.differs
+    blind = compare(side(replace(old, sentinel_s=())), side(replace(new, sentinel_s=()), "new"), paired=False)
+    assert (found.cells, found.causes, found.parameters) == (blind.cells, blind.causes, blind.parameters)
+
+
+def test_one_launch_says_nothing_of_the_machine():
+    old, new = with_sentinel(sweep(seed=1, launches=2), 3e-4), with_sentinel(sweep(seed=2, launches=2), 2e-4)
+    machine = compare(side(old), side(new, "new"), paired=False).machine
+    assert (machine.p, machine.differs, machine.ratio.interval) == (None, False, None)
+
+
 @pytest.mark.parametrize("constant", ["first", "second", "both"])
 def test_launches_that_agree_to_the_last_digit_decide_nothing(constant):
     noisy = sweep(seed=1, probes=False)
