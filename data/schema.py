@@ -24,6 +24,8 @@ MAX_SIZE = 2**62 - 1
 
 
 Nanoseconds = Annotated[int, msgspec.Meta(le=MAX_SIZE)]
+Duration = Annotated[int, msgspec.Meta(ge=0, le=MAX_SIZE)]
+"""Nanoseconds of something that another program timed: nobody asks whether they are positive later."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -242,7 +244,7 @@ class Closing(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="
 
     sweep: str
     launch: str
-    seconds: float
+    seconds: Annotated[float, msgspec.Meta(gt=0)]
     others_busy_cores: float | None = None
     stolen_share: float | None = None
     throttled_s: float | None = None
@@ -263,8 +265,8 @@ class TracedOp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: str
     device: int
     executions: int | None = None
-    duration_ns: tuple[int, ...]
-    wait_ns: tuple[int, ...] = ()
+    duration_ns: tuple[Duration, ...]
+    wait_ns: tuple[Duration, ...] = ()
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="trace", omit_defaults=True):
@@ -283,13 +285,20 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="tr
     sweep: str
     launch: str
     cell: Cell
-    calls: int
+    calls: Annotated[int, msgspec.Meta(ge=1)]
     devices: tuple[int, ...] = ()
-    busy_ns: tuple[int, ...] = ()
+    busy_ns: tuple[Duration, ...] = ()
     ops: tuple[TracedOp, ...] = ()
-    latency_ns: tuple[int, ...] = ()
-    untraced_latency_ns: tuple[int, ...] = ()
+    latency_ns: tuple[Duration, ...] = ()
+    untraced_latency_ns: tuple[Duration, ...] = ()
     remark: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.busy_ns) != len(self.devices):
+            raise ValueError(f"busy_ns has {len(self.busy_ns)} entries for {len(self.devices)} devices")
+        for op in self.ops:
+            if len(op.duration_ns) != self.calls or len(op.wait_ns) not in (0, self.calls):
+                raise ValueError(f"{op.name} on device {op.device} has times of other than {self.calls} calls")
 
 
 Line = Sweep | Launch | Program | Visit | Failure | Closing | Trace

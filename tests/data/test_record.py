@@ -1,6 +1,7 @@
 """The record: writing, reading back, being killed, being joined, being spoilt."""
 
 import errno
+import json
 import os
 import warnings
 from pathlib import Path
@@ -122,6 +123,32 @@ def test_a_spoilt_line_is_named(path):
     lines[4] = lines[4][:30] + b"\n"
     path.write_bytes(b"".join(lines))
     with pytest.raises(RecordError, match=r"sweep\.jsonl, line 5: spoilt .*Remove the line to read the rest"):
+        read(path)
+
+
+PSUM = {"name": "psum.1", "kind": "all-reduce", "device": 1}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("calls", 0, r"`int` >= 1 - at `\$\.calls`"),
+        ("busy_ns", [5], "busy_ns has 1 entries for 2 devices"),
+        ("busy_ns", [5, -1], r"`int` >= 0 - at `\$\.busy_ns"),
+        ("ops", [PSUM | {"duration_ns": [3]}], "psum.1 on device 1 has times"),
+        ("ops", [PSUM | {"duration_ns": [3, 4], "wait_ns": [-1, 2]}], r"`int` >= 0 - at `\$\.ops"),
+    ],
+)
+def test_a_trace_that_cannot_be_is_spoilt(path, field, value, message):
+    cell = {"role": "workload", "strategy": "jit", "num_devices": 2, "size": 8}
+    trace = {"kind": "trace", "sweep": "s1", "launch": "a", "cell": cell, "calls": 2}
+    trace |= {"devices": [0, 1], "busy_ns": [5, 6]}
+    write(path, [sweep(), *launch_lines()])
+    whole = path.read_bytes()
+    path.write_bytes(whole + json.dumps(trace).encode() + b"\n")
+    assert len(read(path).traces) == 1
+    path.write_bytes(whole + json.dumps(trace | {field: value}).encode() + b"\n")
+    with pytest.raises(RecordError, match=message):
         read(path)
 
 

@@ -123,7 +123,8 @@ def test_fewer_than_three_launches_decide_nothing(make_table):
 
 
 def test_a_program_without_collectives_has_nothing_to_compare(table_with):
-    alone = trace_of(cell=Cell(role="workload", strategy="jit", num_devices=1, size=1000), busy_ns=(3 * MS,))
+    one_device = Cell(role="workload", strategy="jit", num_devices=1, size=1000)
+    alone = trace_of(cell=one_device, devices=(0,), busy_ns=(3 * MS,))
     (one,) = traced_calls(table_with(4e-3, alone), "jit")
     assert (one.collective_s, one.longest_s, one.agree) == (None, None, None)
     assert one.reason == "no collective ran"
