@@ -23,6 +23,7 @@ MAX_SIZE = 2**62 - 1
 """Larger counts and sizes are slips of the pen, and no longer fit the arithmetic."""
 
 
+Positive = Annotated[int, msgspec.Meta(ge=1)]
 Nanoseconds = Annotated[int, msgspec.Meta(le=MAX_SIZE)]
 Duration = Annotated[int, msgspec.Meta(ge=0, le=MAX_SIZE)]
 """Nanoseconds of something that another program timed: nobody asks whether they are positive later."""
@@ -55,14 +56,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     workload: str
     path: str
     objective: str
-    devices: tuple[int, ...]
-    sizes: tuple[int, ...]
-    strategies: tuple[str, ...]
+    devices: Annotated[tuple[Positive, ...], msgspec.Meta(min_length=1)]
+    sizes: Annotated[tuple[Positive, ...], msgspec.Meta(min_length=1)]
+    strategies: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     unit: str = "elements"
     divides: bool = True
     platform: str = "cpu"
-    visible_devices: int = 1
-    launches: int = 6
+    visible_devices: Positive = 1
+    launches: Positive = 6
     budget_s: float | None = None
     rounds: int | None = None
     warmups: int | None = 2
@@ -72,7 +73,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     probes: bool = True
     step_timeout_s: float = 120.0
     seed: int = 0
-    processes: int = 1
+    processes: Positive = 1
     sentinel: bool = False
     trace: bool = False
     pairs: bool = False
@@ -285,7 +286,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="tr
     sweep: str
     launch: str
     cell: Cell
-    calls: Annotated[int, msgspec.Meta(ge=1)]
+    calls: Positive
     devices: tuple[int, ...] = ()
     busy_ns: tuple[Duration, ...] = ()
     ops: tuple[TracedOp, ...] = ()

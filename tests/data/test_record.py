@@ -152,6 +152,20 @@ def test_a_trace_that_cannot_be_is_spoilt(path, field, value, message):
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("devices", []), ("devices", [0, 1]), ("sizes", []), ("sizes", [-8]), ("strategies", []), ("processes", 0)],
+)
+def test_a_plan_of_nothing_is_spoilt(path, field, value):
+    write(path, [sweep(), *launch_lines()])
+    opening, *rest = path.read_text().splitlines()
+    opening = json.loads(opening)
+    opening["plan"][field] = value
+    path.write_text("\n".join([json.dumps(opening), *rest, ""]))
+    with pytest.raises(RecordError, match=rf"line 1: Expected .* at `\$\.plan\.{field}"):
+        read(path)
+
+
 def test_a_wrong_field_is_named(path):
     write(path, [sweep(), *launch_lines()])
     path.write_bytes(path.read_bytes().replace(b'"round":1', b'"round":"one"'))
