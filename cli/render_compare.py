@@ -129,7 +129,7 @@ def _sides_heading(found: TwoSweeps) -> str:
 
 def _machine(found: TwoSweeps) -> list[str]:
     """That the machine itself was faster or slower, where it was."""
-    if found.machine is None or not found.machine.differs:
+    if found.machine is None or not found.machine.matters:
         return []
     times = units.ratio_estimate(found.machine.ratio)
     return [

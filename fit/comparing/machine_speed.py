@@ -20,30 +20,34 @@ from ..launches import LaunchTable
 class MachineSpeed(msgspec.Struct, frozen=True, kw_only=True):
     """The sentinel's time in the second sweep over that in the first.
 
-    ``p``: of "they are equal", two-sided. ``differs``: significantly, and by enough to matter; then a difference of
-    the programs counts only where it is there at one speed too.
+    ``p``: of "they are equal", two-sided. ``matters``: the estimate lies far enough from 1, significantly or not, to be
+    looked through: a difference of the programs then counts only where it is the same at one speed.
     """
 
     ratio: Estimate
     p: float | None
-    differs: bool
+    matters: bool
 
 
 def machine_speed(first: LaunchTable, second: LaunchTable, *, confidence: float = 0.95) -> MachineSpeed | None:
-    """Compare the sentinels by Welch's t on the mean log times of the launches; None where a side has none."""
+    """Compare the sentinels by Welch's t on the mean log times of the launches; None where a side has none.
+
+    Both must have been measured on one kind of machine with the same versions: elsewhere the sentinel, a program of JAX
+    too, holds what is to be compared.
+    """
     a, b = first.sentinel_log_s, second.sentinel_log_s
     if a is None or b is None:
         return None
     change = float(b.mean() - a.mean())
+    matters = abs(change) >= MATTERS
     if reason := why_no_interval(a) or why_no_interval(b):
-        return MachineSpeed(ratio=Estimate(estimate=float(np.exp(change)), reason=reason), p=None, differs=False)
+        return MachineSpeed(ratio=Estimate(estimate=float(np.exp(change)), reason=reason), p=None, matters=matters)
     from scipy import stats
 
     found = stats.ttest_ind(b, a, equal_var=False)
     low, high = found.confidence_interval(confidence)
     ratio = Estimate(estimate=float(np.exp(change)), interval=(float(np.exp(low)), float(np.exp(high))))
-    differs = bool(found.pvalue < 1 - confidence and abs(change) >= MATTERS)
-    return MachineSpeed(ratio=ratio, p=float(found.pvalue), differs=differs)
+    return MachineSpeed(ratio=ratio, p=float(found.pvalue), matters=matters)
 
 
 def at_one_speed(first: LaunchTable, second: LaunchTable) -> tuple[LaunchTable, LaunchTable]:

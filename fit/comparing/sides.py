@@ -71,6 +71,13 @@ def _collectives(facts: ProgramFacts) -> str:
     )
 
 
+def same_system(first: Side, second: Side) -> bool:
+    """Whether both were measured on one kind of machine with the same versions and flags."""
+    names = ("device kind", "cpu", "jax", "jaxlib", "xla flags")
+    same = all(first.setup.get(name) == second.setup.get(name) for name in names)
+    return same and first.table.platform == second.table.platform
+
+
 def setup_differences(first: Side, second: Side) -> tuple[str, ...]:
     """How plan and machine differ."""
     a, b = first.table, second.table

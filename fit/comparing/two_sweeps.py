@@ -20,7 +20,7 @@ from ..intervals import holm, t_estimate, why_no_interval
 from ..lawfit import LawFits, fit_laws
 from .machine_speed import MachineSpeed, at_one_speed, machine_speed
 from .paired_line import PairedLine, paired_line
-from .sides import Side, setup_differences, unlike_programs
+from .sides import Side, same_system, setup_differences, unlike_programs
 
 MARGIN = 0.05
 """Times that differ by less are called the same; printed beside the answer."""
@@ -135,9 +135,11 @@ def compare(first: Side, second: Side, *, paired: bool, confidence: float = 0.95
     paired = paired and first.table.replicated and second.table.replicated
     test = _Test(paired=paired, confidence=confidence)
     unlike = unlike_programs(first, second, common)
-    machine = None if paired else machine_speed(first.table, second.table, confidence=confidence)
+    machine = None
+    if not paired and same_system(first, second):
+        machine = machine_speed(first.table, second.table, confidence=confidence)
     found = _changes(first, second, common, test, margin)
-    if machine is not None and machine.differs:
+    if machine is not None and machine.matters:
         tables = at_one_speed(first.table, second.table)
         one, other = (replace(side, table=table) for side, table in zip((first, second), tables, strict=True))
         found = _in_both(found, _changes(one, other, common, test, margin))
@@ -194,13 +196,28 @@ def _changes(first: Side, second: Side, common: list[tuple[int, int]], test: _Te
     )
 
 
+def _direction(one: CauseChange | ParameterChange) -> tuple[bool | None, bool]:
+    """Whether it changed, and if so, whether it grew."""
+    return one.differs, bool(one.differs and (one.difference.estimate or 0.0) > 0)
+
+
+def _line_direction(line: PairedLine) -> tuple[str, bool, bool]:
+    """The kind of line, and on which side of "nothing changed" its constant and its factor lie, if they count."""
+    constant, factor = line.offset_s or line.intercept_s, line.factor or line.slope
+    return (
+        line.kind,
+        line.kind != "proportional" and (constant.estimate or 0.0) > 0,
+        line.kind != "additive" and (factor.estimate or 1.0) > 1,
+    )
+
+
 def _in_both(measured: _Changes, level: _Changes) -> _Changes:
     """What was measured, undecided wherever it is another change at one speed of the machine."""
     changes = {(cell.num_devices, cell.size): cell.change for cell in level.cells}
-    causes = {(one.cause, one.num_devices, one.size): one.differs for one in level.causes}
-    parameters = {one.name: one.differs for one in level.parameters} if measured.law == level.law else {}
+    causes = {(one.cause, one.num_devices, one.size): _direction(one) for one in level.causes}
+    parameters = {one.name: _direction(one) for one in level.parameters} if measured.law == level.law else {}
     line = measured.line
-    if line.kind not in (level.line.kind, "undecided"):
+    if line.kind != "undecided" and _line_direction(line) != _line_direction(level.line):
         words = "at one speed of the machine it is not the same line"
         line = msgspec.structs.replace(line, kind="undecided", words=words, offset_s=None, factor=None)
     return _Changes(
@@ -212,13 +229,13 @@ def _in_both(measured: _Changes, level: _Changes) -> _Changes:
         ),
         causes=tuple(
             one
-            if causes.get((one.cause, one.num_devices, one.size)) == one.differs
+            if causes.get((one.cause, one.num_devices, one.size)) == _direction(one)
             else msgspec.structs.replace(one, differs=None)
             for one in measured.causes
         ),
         law=measured.law,
         parameters=tuple(
-            one if parameters.get(one.name) == one.differs else msgspec.structs.replace(one, differs=None)
+            one if parameters.get(one.name) == _direction(one) else msgspec.structs.replace(one, differs=None)
             for one in measured.parameters
         ),
         line=line,
@@ -379,7 +396,7 @@ def _reason(
     changes = [cell.change for cell in cells]
     if all(change == "undecided" for change in changes):
         why = next((cell.ratio.reason for cell in cells if cell.ratio.reason), "the intervals are too wide")
-        if machine is not None and machine.differs:
+        if machine is not None and machine.matters:
             why = "the machine itself was not as fast in both"
         return line.words if line.kind != "undecided" else f"no cell is decided: {why}"
     counts = [f"{changes.count(c)} {c}" for c in ("slower", "faster", "same", "undecided") if c in changes]
