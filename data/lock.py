@@ -75,7 +75,8 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
             if self.host != here.host or self.host in _ANYBODY:
                 return None
             if self.boot:
-                return True  # the host was started anew since
+                # This host was started anew since; or, as pods are named alike, it is another one that ran already.
+                return True if self.since < _booted() else None
         if self.namespace == here.namespace:
             return _started(self.pid) != self.started
         return _unlocked(path)
@@ -210,6 +211,13 @@ def _unlocked(path: Path) -> bool | None:
         return _lock(descriptor, wait=False)
     finally:
         os.close(descriptor)
+
+
+def _booted() -> str:
+    """When this system started, as ``Owner.since`` is written; empty, before all times, where it does not say."""
+    lines = [line.split() for line in _text("/proc/stat").splitlines()]
+    seconds = next((int(words[1]) for words in lines if words[:1] == ["btime"]), None)
+    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _namespace() -> str:

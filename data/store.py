@@ -159,7 +159,8 @@ def _decode(decoder: msgspec.json.Decoder, line: bytes, path: Path, number: int)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if number == 1:
             raise RecordError(
-                f"{path}: not a breakeven record (line 1: {error}). For a CSV file give --columns."
+                f"{path}: not a breakeven record (line 1: {error}). "
+                "For a CSV file give --columns; its name must end in .csv."
             ) from None
         raise RecordError(f"{path}, line {number}: spoilt ({error}). Remove the line to read the rest.") from None
 
@@ -232,10 +233,26 @@ class Writer:
             self._append(self._descriptor, self._encoder.encode(line) + b"\n")
 
     def sync(self) -> None:
-        """Force what was written to the disk (end of a round)."""
+        """Force what was written to the disk (end of a round).
+
+        Raises
+        ------
+        RecordError
+            If that fails, or somebody removed or replaced the file: what is written then goes nowhere.
+        """
         if self._descriptor is not None:
             with errors_named(self.path, "cannot be written: "):
                 os.fsync(self._descriptor)
+            if not self._stands():
+                raise RecordError(f"{self.path} was removed or replaced while it was being written.")
+
+    def _stands(self) -> bool:
+        """Whether the file that is written is still the one of this name."""
+        assert self._descriptor is not None
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self.path.stat())
+        except FileNotFoundError:
+            return False
 
     def close(self) -> None:
         """Sync and close; writing again would reopen."""

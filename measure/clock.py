@@ -54,9 +54,16 @@ def time_calls(
 
 
 def time_queued(
-    call: Callable[[], Any], wait: Callable[[Any], Any], *, calls: int, clock: Clock = time.perf_counter_ns
+    call: Callable[[], Any],
+    wait: Callable[[Any], Any],
+    *,
+    calls: int,
+    keep: bool = True,
+    clock: Clock = time.perf_counter_ns,
 ) -> int:
     """Time per call, nanoseconds, when ``calls`` (1 to ``MAX_IN_FLIGHT``) are queued and then waited for once.
+
+    ``keep``: all outputs are kept and waited for; else the last one's alone, where each call needs the one before.
 
     Raises
     ------
@@ -66,6 +73,10 @@ def time_queued(
     if not 1 <= calls <= MAX_IN_FLIGHT:
         raise ValueError(f"calls must be from 1 to {MAX_IN_FLIGHT}, got {calls}.")
     start = clock()
-    outputs = [call() for _ in range(calls)]
+    if keep:
+        outputs = [call() for _ in range(calls)]
+    else:
+        for _ in range(calls):
+            outputs = call()
     wait(outputs)
     return (clock() - start) // calls

@@ -27,7 +27,6 @@ class Prepared:
     Attributes
     ----------
     call : starts one call; the outputs may not be ready yet
-    wait_queued : waits for a list of outputs
     fn, args : what is called; a carried state as a copy of the latest
     carries : whether the first argument is a state that each call replaces
     compiled : None where the program could not be lowered: it is timed with its program unknown
@@ -36,7 +35,6 @@ class Prepared:
     """
 
     call: Callable[[], Any]
-    wait_queued: Callable[[list[Any]], Any]
     fn: Callable[..., Any]
     args: Callable[[], tuple[Any, ...]]
     carries: bool = False
@@ -105,7 +103,6 @@ def prepare(
     guards.refuse_donated(placed)
     return Prepared(
         call=lambda: compiled(*placed),
-        wait_queued=jax.block_until_ready,
         fn=fn,
         args=lambda: placed,
         compiled=compiled,
@@ -178,11 +175,11 @@ def _as_it_is(
         guards.refuse_outputs(outputs)
         if not carries:
             guards.refuse_donated(args)
-            program = Prepared(call=lambda: fn(*args), wait_queued=jax.block_until_ready, fn=fn, args=lambda: args)
+            program = Prepared(call=lambda: fn(*args), fn=fn, args=lambda: args)
         else:
             guards.refuse_donated_rest(args[1:])
             carried = _Carried(fn, _next_state(outputs, args[0]), args[1:])
-            program = Prepared(call=carried, wait_queued=_wait_last, fn=fn, args=carried.args, carries=True)
+            program = Prepared(call=carried, fn=fn, args=carried.args, carries=True)
         moved = guards.watch_plain_calls(fn, program.args, idle_s, before_calls=before_call)
         return replace(program, moved_bytes=moved or None)
 
@@ -212,7 +209,6 @@ def _carrying(
             carried = _Carried(compiled, state, args[1:])
             return Prepared(
                 call=carried,
-                wait_queued=_wait_last,
                 fn=jitted,
                 args=carried.args,
                 carries=True,
@@ -271,8 +267,3 @@ class _Carried:
 
 def _copy(leaf: Any) -> Any:
     return leaf.copy() if isinstance(leaf, jax.Array) else leaf
-
-
-def _wait_last(outputs: list[Any]) -> Any:
-    # Each state depends on the one before, which may be donated by now.
-    return jax.block_until_ready(outputs[-1])

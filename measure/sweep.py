@@ -171,7 +171,7 @@ class _Sweeping:
             self.held = [opening]
         if self.plan.budget_s is not None:
             self.ends_at = time.monotonic() + self.plan.budget_s * self._missing / self.plan.launches
-        if self._missing:
+        if self._missing and not self.stopped:
             self.job_ends_at = job_ends_at()
             self.ends_at = within_job(self.ends_at, self.job_ends_at)
 
@@ -302,7 +302,7 @@ class _Sweeping:
 
     def describe_interruption(self) -> str:
         """What a user needs to know after Ctrl-C and the like."""
-        if not self.path.exists():
+        if not self.path.exists() or not self.path.stat().st_size:
             return "interrupted before anything was measured; nothing was written."
         done = complete_launches(store.read(self.path))
         return f"interrupted: {self.path} holds {done} of {self.plan.launches} launches; the same command goes on."

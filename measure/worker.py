@@ -8,6 +8,7 @@ import platform
 import random
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
@@ -19,7 +20,7 @@ from .building import Builder, failure_of
 from .clock import MAX_CALLS, MIN_CALLS, time_calls, time_queued
 from .inventory import control_cells, link_cells, probe_cells, sentinel_cells, workload_cells
 from .machine import machine
-from .processes.gate import gate_of
+from .processes.gate import Gate, gate_of
 from .processes.nodes import hidden, without_folders
 from .processes.orders import Build, EndRound, Order, Settle, Time
 from .processes.team import Team, join
@@ -39,6 +40,8 @@ For equal time, 16 calls a visit and 32 in half as many rounds gave the same sta
 _CALIBRATION_CALLS = 3
 _VISIT_OVERHEAD_S = 1e-4
 """Announcing a visit and keeping its numbers."""
+_SIGN_OF_LIFE_S = 1.0
+"""A visit whose calls take longer says between them that it goes on, or the watchdog would end it."""
 
 
 @dataclass
@@ -53,6 +56,7 @@ class Worker:
     team : the processes of the launch
     starts : of the calls of this round, where there are several processes
     waited_s : at the barrier before a call of the last visit, typically
+    unqueued : programs whose queued calls failed
     """
 
     request: Request
@@ -63,6 +67,7 @@ class Worker:
     team: Team = field(default_factory=Team)
     starts: list[Starts] = field(default_factory=list)
     waited_s: float = 0.0
+    unqueued: set[int] = field(default_factory=set)
     warmups: int = warmup.FEWEST
 
     @property
@@ -302,17 +307,13 @@ class Worker:
         import jax
 
         cell, program = self.programs[order.program]
-        self.channel.send(Step(stage="visit", program=order.program))
         began = time.time()
         gate = gate_of(self.team, cell)
         calls = order.warmups + order.calls
+        before = self._before_calls(order.program, gate)
         try:
-            latency_ns, dispatch_ns = time_calls(program.call, jax.block_until_ready, calls=calls, before=gate)
-            queued_ns = None
-            if cell.role in QUEUED_ROLES and self.plan.queued_calls:
-                if gate is not None:
-                    gate()
-                queued_ns = time_queued(program.call, program.wait_queued, calls=self.plan.queued_calls)
+            latency_ns, dispatch_ns = time_calls(program.call, jax.block_until_ready, calls=calls, before=before)
+            queued_ns = self._queued(order.program, before) if cell.role in QUEUED_ROLES else None
         except BaseException as error:  # noqa: BLE001 - a user's code may raise anything, sys.exit included
             self._fail("visit", error, cell)
             return None
@@ -333,6 +334,45 @@ class Worker:
             dispatch_ns=dispatch_ns if cell.role == "workload" else (),
             queued_ns=queued_ns,
         )
+
+    def _before_calls(self, program: int, gate: Gate | None) -> Callable[[], None]:
+        """What is done before each call: say where this process is, now and when calls take long, and pass the gate."""
+        step = Step(stage="visit", program=program)
+        self.channel.send(step)
+        said = time.monotonic()
+
+        def before() -> None:
+            nonlocal said
+            if time.monotonic() - said > _SIGN_OF_LIFE_S:
+                self.channel.send(step)
+                said = time.monotonic()
+            if gate is not None:
+                gate()
+
+        return before
+
+    def _queued(self, number: int, before: Callable[[], None]) -> int | None:
+        """Time per queued call; None where the plan has none, or calls that work one by one do not when queued.
+
+        Several calls in flight need more memory than one: that costs the number, not the cell. Where several processes
+        share the calls it costs the visit, since the others are inside.
+        """
+        import jax
+
+        cell, program = self.programs[number]
+        if not self.plan.queued_calls or number in self.unqueued:
+            return None
+        before()
+        try:
+            return time_queued(
+                program.call, jax.block_until_ready, calls=self.plan.queued_calls, keep=not program.carries
+            )
+        except Exception as error:
+            if self.team.size > 1:
+                raise
+            self.unqueued.add(number)
+            self.channel.send(failure_of(self.request, "queue", error, cell))
+            return None
 
     def _fail(self, stage: str, error: BaseException, cell: Cell | None = None) -> None:
         if cell is not None:

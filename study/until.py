@@ -156,6 +156,8 @@ def judge_record(record: Record, goal: Goal) -> Outcome:
 
 def judge(table: LaunchTable, goal: Goal) -> Outcome:
     """One look at the launches so far, with the confidence that ``fit.planning.stopping`` asks of every look."""
+    if not table.strategies:
+        return Outcome(launches=0, reached=False, reason="no program of the workload was measured")
     strategy = table.strategies[0]
     axis_size = table.sizes("workload", strategy)[-1]
     match goal.target:

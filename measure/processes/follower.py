@@ -115,7 +115,9 @@ class _Following:
                 ready, _, _ = select.select(heard, [], [])
                 if child in ready:
                     messages = child.take()
-                    self._link.send(Said(launch=request.launch, messages=tuple(messages or ()), ended=messages is None))
+                    said = Said(launch=request.launch, messages=tuple(messages or ()), ended=messages is None)
+                    if (last := self._said_or_over(said)) is not None:
+                        return last
                     if messages is None:
                         heard.remove(child)
                 if self._link in ready:
@@ -126,3 +128,14 @@ class _Following:
                         child.stop()
                     elif isinstance(order, End | Close):
                         return order
+
+    def _said_or_over(self, said: Said) -> Close | None:
+        """Tell the leader; where it has closed in order, its last word is here already, and is returned."""
+        try:
+            self._link.send(said)
+        except Lost:
+            while (order := self._link.receive(0)) is not None:
+                if isinstance(order, Close):
+                    return order
+            raise
+        return None

@@ -5,6 +5,7 @@ The standard library's connections check the key; nothing is ever unpickled.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import struct
@@ -22,6 +23,7 @@ _LENGTH = struct.Struct("!I")
 _PIECE_BYTES = 1 << 16
 _HANDSHAKE_S = 10.0
 _RETRY_S = 0.2
+_LAST_WORD_S = 1.0
 _SILENCE_S, _PROBE_S, _PROBES = 30, 10, 3
 """A peer whose host vanished is noticed after a minute of silence, since its system then answers no probe."""
 
@@ -136,6 +138,15 @@ class Link(Generic[Heard]):
         """Close this side."""
         self._socket.close()
 
+    def finish(self) -> None:
+        """Close this side so that what was sent arrives: a connection closed on unread data drops what is under way."""
+        deadline = time.monotonic() + _LAST_WORD_S
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+            while wait([self._socket], max(0.0, deadline - time.monotonic())) and self._socket.recv(_PIECE_BYTES):
+                pass
+        self._socket.close()
+
     def _read(self, timeout_s: float | None) -> bytes | None:
         """The rest of the frame under way and no byte more, so that ``fileno`` is readable while there is another."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
@@ -222,6 +233,8 @@ def _connection(taken: socket.socket) -> Connection:
     """A connection whose waiting is limited, so that a stranger who says nothing holds nobody up."""
     taken.setblocking(True)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    # A last word must not wait for the answer to the one before.
+    taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for option, value in (("TCP_KEEPIDLE", _SILENCE_S), ("TCP_KEEPINTVL", _PROBE_S), ("TCP_KEEPCNT", _PROBES)):
         if hasattr(socket, option):
             taken.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

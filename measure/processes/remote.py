@@ -141,7 +141,8 @@ class Followers:
         for follower in self._joined.values():
             with contextlib.suppress(Lost):
                 follower.link.send(Close(code=code, reason=reason))
-            follower.link.close()
+        for follower in self._joined.values():
+            follower.link.finish()
 
 
 def _refusal(

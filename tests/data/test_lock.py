@@ -86,7 +86,12 @@ def test_a_killed_writer_is_followed_at_once(path, holder, reaped):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"boot": "before", "pid": 1}, {"started": "17"}, {"pid": 2**22 + 1}, {"namespace": "pid:[1]"}],
+    [
+        {"boot": "before", "pid": 1, "since": "2001-01-01T00:00:00+00:00"},
+        {"started": "17"},
+        {"pid": 2**22 + 1},
+        {"namespace": "pid:[1]"},
+    ],
     ids=["host started anew", "number of another process", "no such process", "container that ended"],
 )
 def test_who_is_gone_is_followed(path, changes):
@@ -104,6 +109,13 @@ def test_another_host_is_for_the_user_to_judge(path, changes, monkeypatch):
         pass
     lock.unlink()
     with Lock(path):
+        pass
+
+
+def test_a_pod_of_the_same_name_on_another_node_is_for_the_user_to_judge(path):
+    """It began after this system did, and not under it: this host was not started anew since."""
+    leave(path, boot="another node's")
+    with pytest.raises(Held, match="Whether it still runs cannot be known from here"), Lock(path):
         pass
 
 

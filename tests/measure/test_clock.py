@@ -1,5 +1,7 @@
 """Clocks are faked: what is tested is what lies between which readings."""
 
+import weakref
+
 import pytest
 from breakeven.measure.clock import MAX_IN_FLIGHT, time_calls, time_queued
 
@@ -69,6 +71,24 @@ def test_queued_calls_are_waited_for_once():
     # Four dispatches of 20 and one wait of 400.
     assert time_queued(call, wait, calls=4, clock=clock) == (4 * 20 + 400) // 4
     assert waits == [4]
+
+
+def test_of_calls_that_follow_from_each_other_only_the_last_is_kept():
+    alive, waited = weakref.WeakSet(), []
+
+    class Output:
+        pass
+
+    def call():
+        output = Output()
+        alive.add(output)
+        most.append(len(alive))
+        return output
+
+    most = []
+    time_queued(call, waited.append, calls=4, keep=False)
+    assert max(most) == 2
+    assert len(waited) == 1
 
 
 @pytest.mark.parametrize("calls", [0, MAX_IN_FLIGHT + 1])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from breakeven.data import store
 from breakeven.measure import sweep, workloads
+from breakeven.measure.clock import time_queued
 from breakeven.measure.controls import ControlRefused
 from breakeven.measure.devices import Devices
 from breakeven.measure.guards import refuse_unlike_control
@@ -286,9 +287,9 @@ def test_a_plain_program_that_donates_what_it_keeps():
 def test_donation_as_it_should_be_passes():
     step = jax.jit(lambda state, x: (state + x, state.sum()), donate_argnums=0)
     program = prepare((step, jnp.zeros(3), (jnp.ones(3),)))
-    program.wait_queued([program.call() for _ in range(3)])
+    time_queued(program.call, jax.block_until_ready, calls=3, keep=False)
     plainly = prepare((lambda state, x: step(state, x) if float(x[0]) > 0 else None, jnp.zeros(3), (jnp.ones(3),)))
-    plainly.wait_queued([plainly.call() for _ in range(3)])
+    time_queued(plainly.call, jax.block_until_ready, calls=3, keep=False)
     # A donated buffer that fits no output is not taken.
     with pytest.warns(UserWarning, match="donated buffers were not usable"):
         prepare((jax.jit(lambda x: x.sum(), donate_argnums=0), (jnp.ones(3),)))

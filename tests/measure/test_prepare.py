@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from breakeven.measure.clock import time_queued
 from breakeven.measure.prepare import prepare
 from breakeven.measure.processes.meshes import from_host
 from breakeven.measure.workload import MeasureError
@@ -100,7 +101,7 @@ def test_a_state_is_carried_donated_or_not(mesh_of, donated):
     program = prepare((jax.jit(momentum_step, donate_argnums=donated), state, (split(mesh, jnp.ones((4, 3))),)))
     first, _ = program.call()
     assert float(first["w"][0]) == 2.0
-    program.wait_queued([program.call() for _ in range(5)])
+    time_queued(program.call, jax.block_until_ready, calls=5, keep=False)
     assert program.carries
     # One call was made while preparing, one here, five queued.
     assert int(program.args()[0]["n"]) == 7

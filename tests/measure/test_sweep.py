@@ -148,6 +148,68 @@ def test_a_cell_that_hangs_costs_its_time_and_is_barred(user_file, plan_of, tmp_
     assert sweep.complete_launches(record) == 1
 
 
+def test_calls_that_take_long_are_no_hang(user_file, plan_of, tmp_path):
+    """Each visit takes longer than the watchdog allows silence, no call does."""
+    name = user_file(
+        """
+        def build(mesh, size):
+            def slow(x, v):
+                time.sleep(0.6 * float(v[0]))
+                return v
+            return slow, placed(mesh, size)
+        """
+    )
+    plan = plan_of(name, step_timeout_s=8.0, launches=1, rounds=1, devices=(1,), warmups=2, calls=14, queued_calls=2)
+    record = store.read(sweep.run(plan, tmp_path / "sweep.jsonl"))
+    assert record.failures == ()
+    assert sum(record.visits[0].latency_ns) * 1e-9 > 8
+
+
+def test_calls_that_work_one_by_one_only_cost_the_queued_number(user_file, plan_of, tmp_path):
+    """The second output that is alive finds no memory."""
+    name = user_file(
+        """
+        import weakref
+        alive = weakref.WeakSet()
+
+        class Output(list):
+            __hash__ = object.__hash__
+
+        def build(mesh, size):
+            rows = placed(mesh, size)
+            def fn(x, v):
+                if len(alive) > 1:
+                    raise MemoryError("RESOURCE_EXHAUSTED: no room for a second output")
+                found = Output([mean(x, v)])
+                alive.add(found)
+                return found
+            jax.tree_util.register_pytree_node(Output, lambda o: (tuple(o), None), lambda _, c: Output(c))
+            return (lambda x, v: fn(x, v) if float(v[0]) > 0 else None), rows
+        """
+    )
+    plan = plan_of(name, launches=1, devices=(1,), queued_calls=4)
+    record = store.read(sweep.run(plan, tmp_path / "sweep.jsonl"))
+    assert [(f.stage, f.error, f.cell) for f in record.failures] == [("queue", "MemoryError", cell(1))]
+    assert {visit.queued_ns for visit in record.visits} == {None}
+    assert sweep.complete_launches(record) == 1
+    assert sweep.complete_rounds(record) == 2
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_record_that_somebody_removes_ends_the_sweep_at_once(user_file, plan_of, tmp_path, replaced):
+    path = tmp_path / "sweep.jsonl"
+
+    def remove(progress):
+        if progress.round == 2 and path.exists():
+            held = path.read_bytes()
+            path.unlink()
+            if replaced:
+                path.write_bytes(held)
+
+    with pytest.raises(store.RecordError, match=r"sweep\.jsonl was removed or replaced while it was being written"):
+        sweep.run(plan_of(user_file(), launches=1, rounds=4), path, on_progress=remove)
+
+
 def test_a_cell_that_raises_is_barred_and_the_rest_is_measured(user_file, plan_of, tmp_path):
     name = user_file(
         """
@@ -246,14 +308,18 @@ def test_ctrl_c_closes_the_record_and_the_same_plan_goes_on(user_file, plan_of, 
     assert record.visits[: len(first.visits)] == first.visits
 
 
-def test_ctrl_c_before_anything_is_measured_writes_nothing(user_file, plan_of, tmp_path):
+@pytest.mark.parametrize("touched", [False, True])
+def test_ctrl_c_before_anything_is_measured_writes_nothing(user_file, plan_of, tmp_path, touched):
     path = tmp_path / "sweep.jsonl"
+    if touched:
+        path.touch()
     with start(plan_of(user_file()), path) as process:
         read_until(process, "starting a process")
         os.killpg(process.pid, signal.SIGINT)
         assert "nothing was written" in read_until(process, "interrupted")
     assert process.returncode == 130
-    assert not path.exists()
+    assert path.exists() == touched
+    assert not touched or path.stat().st_size == 0
 
 
 @pytest.mark.filterwarnings("ignore:.*the last line was cut while being written")

@@ -152,6 +152,20 @@ def test_cells_that_failed_are_no_answer_and_no_crash(text, lost):
     assert "was not measured on" in seen.reason
 
 
+def test_a_workload_whose_every_cell_failed_is_no_answer_and_no_crash():
+    table = table_of(COMPUTE, 7)
+    kept = [i for i, cell in enumerate(table.cells) if cell.role != "workload"]
+    part = dataclasses.replace(
+        table,
+        cells=tuple(table.cells[i] for i in kept),
+        latency_s=table.latency_s[kept],
+        rounds_s=tuple(block[kept] for block in table.rounds_s),
+        queued_s=None,
+    )
+    seen = judge(part, parse("optimum"))
+    assert (seen.reached, seen.reason) == (False, "no program of the workload was measured")
+
+
 def test_looks_do_not_depend_on_the_unit_of_time():
     table = table_of(COMPUTE, 9)
     scaled = dataclasses.replace(table, latency_s=table.latency_s * 1e6)
