@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from . import options, output
 from .planned import Wish, plan_of
 
 if TYPE_CHECKING:
     from ..data.schema import Failure, Plan, Program
+
+HereOnly = Annotated[int, typer.Option("--processes", metavar="P", min=1, help="Processes of a launch on this host.")]
 
 
 def command(
@@ -21,7 +25,7 @@ def command(
     no_controls: options.NoControls = False,
     platform: options.Platform = None,
     timeout: options.Timeout = "120s",
-    processes: options.Processes = None,
+    processes: HereOnly = 1,
     as_json: options.AsJson = False,
 ) -> None:
     """Show what the compiled programs contain, without timing them: collectives, flops, bytes.
@@ -45,7 +49,7 @@ def command(
             sentinel=False,
             platform=platform,
             timeout=timeout,
-            processes=processes or 1,
+            processes=processes,
         )
     )
     programs, failures = compiled(plan)

@@ -96,6 +96,8 @@ def _target(text: str) -> tuple[str, float]:
     match = _TARGET.fullmatch(text.strip())
     if match is None:
         output.bad_argument("--for", f"{text!r} is no target; write break-even, optimum or a parameter's name.")
+    if match["target"] == "optimum" and match["percent"]:
+        output.bad_argument("--for", f"{text!r}: of the optimum --tolerance says how much a call may lose.")
     precision = float(match["percent"]) / 100 if match["percent"] else DEFAULT_PRECISION
     if not 0 < precision < 1:
         output.bad_argument("--for", f"{text!r}: the precision must lie between 0 and 100 %.")

@@ -57,7 +57,7 @@ Strategies = Annotated[
 Launches = Annotated[int, typer.Option(metavar="N", min=1, help="Fresh processes; below three there is no interval.")]
 Budget = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Wall time in all, start-up included: 60s, 2m, 1h.", show_default=False),
+    typer.Option(metavar="TIME", help="Wall time in all, start-up included: 2m, 1h. Default: 60s.", show_default=False),
 ]
 Calls = Annotated[
     int | None,
@@ -79,7 +79,11 @@ Queue = Annotated[
     ),
 ]
 NoControls = Annotated[
-    bool, typer.Option("--no-controls", help="Leave out local and null: nothing is attributed to causes then.")
+    bool,
+    typer.Option(
+        "--no-controls",
+        help="Leave out local and null: causes then come from the probes, or from a law where one fits.",
+    ),
 ]
 NoSentinel = Annotated[
     bool, typer.Option("--no-sentinel", help="Leave out the fixed program that shows whether the machine drifts.")

@@ -57,7 +57,7 @@ def _proposal(found: NextPoint) -> str:
     lines = [sentence(head)]
     lines.append(_command(best.plan.command) if best.plan.command else sentence(_by_hand(found, best), indent=2))
     if best.plan.pooled:
-        lines.append(sentence("then put both files into one with cat: the launches add up", indent=2))
+        lines.append(sentence("then join both files, and their launches add up: breakeven merge", indent=2))
     lines.append(
         pairs(
             [

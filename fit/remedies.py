@@ -6,6 +6,7 @@ Only what ``breakeven measure`` can run is offered: the controls, the probes, on
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -105,24 +106,25 @@ def additions(table: LaunchTable, strategy: str, facts: Mapping[Cell, ProgramFac
 
 def measure_command(plan: Plan, num_launches: int, wall_s: float) -> str:
     """``breakeven measure WORKLOAD`` with the options that make this plan, so many launches, and a budget."""
-    option = "--sizes-per-device" if plan.path == "weak" else "--sizes"
-    parts = [
-        f"breakeven measure {plan.workload}",
-        f"--devices {','.join(map(str, plan.devices))}",
-        f"{option} {','.join(map(str, plan.sizes))}",
-        "" if plan.controls else "--no-controls",
-        "" if plan.probes else "--no-probes",
-        f"--launches {num_launches}",
-        f"--budget {math.ceil(wall_s)}s",
-        *system_options(plan),
-    ]
-    return " ".join(part for part in parts if part)
+    words = plan_words(plan) + ["--no-controls"] * (not plan.controls) + ["--no-probes"] * (not plan.probes)
+    words += ["--launches", str(num_launches), "--budget", f"{math.ceil(wall_s)}s"]
+    words += [] if plan.calls is None else ["--calls", str(plan.calls)]
+    return shlex.join([*words, *system_options(plan)])
+
+
+def plan_words(plan: Plan, strategies: Sequence[str] | None = None) -> list[str]:
+    """``breakeven measure WORKLOAD`` and the options for a plan's cells, of these strategies or all of its own."""
+    words = ["breakeven", "measure", plan.workload, "--devices", ",".join(map(str, plan.devices))]
+    words += ["--sizes-per-device" if plan.path == "weak" else "--sizes", ",".join(map(str, plan.sizes))]
+    return [*words, "--strategies", ",".join(plan.strategies if strategies is None else strategies)]
 
 
 def system_options(plan: Plan) -> list[str]:
-    """Options without which ``measure`` would time another system, or queue otherwise: empty for the usual ones."""
-    words = ["--processes", str(plan.processes)] if plan.processes > 1 else []
-    return words + (["--queue", str(plan.queued_calls)] if plan.queued_calls != QUEUED_CALLS else [])
+    """Options without which ``measure`` would time another system, queue otherwise, or ask another question."""
+    words = ["--objective", plan.objective] * (plan.objective != ("throughput" if plan.path == "weak" else "time"))
+    words += ["--processes", str(plan.processes)] * (plan.processes > 1)
+    words += ["--queue", str(plan.queued_calls)] * (plan.queued_calls != QUEUED_CALLS)
+    return [*words, "--platform", plan.platform]
 
 
 def launches(plan: Plan) -> int:

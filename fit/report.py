@@ -228,7 +228,7 @@ def _warnings(
     found = []
     if table.synthetic:
         found.append("synthetic data: made by the simulator, not measured")
-    found += [one.text for one in named if one.doubts_verdict]
+    found += [f"{one.name}: {one.text}" for one in named if one.doubts_verdict]
     if table.replicated and table.num_launches < MIN_LAUNCHES:
         found.append(f"{table.num_launches} complete launches: no intervals; measure at least {MIN_LAUNCHES}")
     if table.foreign and not table.replicated:
@@ -246,7 +246,7 @@ def _warnings(
     found += why_not_traced(table)
     if not fits.kept:
         found.append("no law predicts held-out cells well enough and as well as the trend: predictions are the trend's")
-    found += [one.text for one in named if not one.doubts_verdict]
+    found += [f"{one.name}: {one.text}" for one in named if not one.doubts_verdict]
     return tuple(found)
 
 

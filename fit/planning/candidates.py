@@ -8,13 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+import msgspec
+
 from ...data.schema import MAX_SIZE, Plan
 from ...model.cell import Cell
 from ...model.law import collectives_of
 from ...model.program import Collective, ProgramFacts
 from ...model.unmeasured import facts_at
 from ..launches import LaunchTable
-from ..remedies import system_options
+from ..remedies import plan_words, system_options
 from .launch_cost import VISIT_OVERHEAD_S, LaunchCost
 
 CHAINS = ((0.25, (1, 16)), (1.0, (1, 4, 16)), (4.0, (1, 16)))
@@ -156,22 +158,13 @@ def command(
 ) -> str:
     """The command line that measures a candidate."""
     plan = table.plan
-    option = "--sizes-per-device" if plan.path == "weak" else "--sizes"
-    strategies = plan.strategies if candidate.pooled else (strategy,)
-    words = ["breakeven", "measure", plan.workload, "--devices", _list(candidate.devices)]
-    words += [option, _list(candidate.sizes), "--strategies", ",".join(strategies)]
+    chosen = msgspec.structs.replace(plan, devices=candidate.devices, sizes=candidate.sizes)
+    words = plan_words(chosen, plan.strategies if candidate.pooled else (strategy,))
     words += ["--launches", str(launches), "--calls", str(calls), "--budget", f"{math.ceil(budget_s)}s"]
     if candidate.pooled:
         # A sweep of another plan may find its own warm-ups; launches of the same one must do the same.
         words += [] if plan.warmups is None else ["--warmups", str(plan.warmups)]
         words += ["--no-sentinel"] * (not plan.sentinel)
     words += ["--no-controls"] * (not candidate.controls) + ["--no-probes"] * (not candidate.probes)
-    if plan.objective != ("throughput" if plan.path == "weak" else "time"):
-        words += ["--objective", plan.objective]
     words += system_options(plan)
-    words += ["--platform", plan.platform, "--seed", str(plan.seed + 1), "-o", file]
-    return shlex.join(words)
-
-
-def _list(values: Iterable[int]) -> str:
-    return ",".join(map(str, values))
+    return shlex.join([*words, "--seed", str(plan.seed + 1), "-o", file])

@@ -156,7 +156,7 @@ def test_times_of_starting_the_work_are_named(ask):
     assert warning.doubts_verdict
     assert "while the work of a device grows by 64" in warning.text
     assert "block_until_ready" in warning.text
-    assert warning.text in found.warnings
+    assert f"{warning.name}: {warning.text}" in found.warnings
 
 
 def test_the_same_calls_waited_for_are_not_doubted(ask):

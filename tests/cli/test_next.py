@@ -37,6 +37,7 @@ def test_json_holds_the_same(run_cli):
     ("arguments", "message"),
     [
         (("data:sin-reduce", "--for", "alpah"), "'alpah' is neither break-even nor optimum nor a parameter"),
+        (("data:sin-reduce", "--for", "optimum ±5%"), "of the optimum --tolerance says how much a call may lose"),
         (("data:sin-reduce", "--for", "break-even ±0%"), "must lie between 0 and 100 %"),
         (("data:sin-reduce", "--budget", "soon"), "'soon' is no positive time"),
         (("data:sin-reduce", "--strategy", "pmap"), "'pmap' was not measured"),

@@ -243,7 +243,7 @@ def test_doubts_reach_the_verdict_but_not_where_there_is_none(make_table):
     found = answer(table_with(make_table, *around))
     assert found.verdict == "dispatch"
     assert found.doubts == ("other-load",)
-    assert found.named_warnings[0].text in found.warnings
+    assert f"{found.named_warnings[0].name}: {found.named_warnings[0].text}" in found.warnings
     undecided = answer(table_with(make_table, *around[:2]))
     assert undecided.verdict == "undecided"
     assert undecided.doubts == ()
