@@ -121,10 +121,10 @@ def plan_words(plan: Plan, strategies: Sequence[str] | None = None) -> list[str]
 
 def system_options(plan: Plan) -> list[str]:
     """Options without which ``measure`` would time another system, queue otherwise, or ask another question."""
-    words = ["--objective", plan.objective] * (plan.objective != ("throughput" if plan.path == "weak" else "time"))
+    words = ["--platform", plan.platform]
+    words += ["--objective", plan.objective] * (plan.objective != ("throughput" if plan.path == "weak" else "time"))
     words += ["--processes", str(plan.processes)] * (plan.processes > 1)
-    words += ["--queue", str(plan.queued_calls)] * (plan.queued_calls != QUEUED_CALLS)
-    return [*words, "--platform", plan.platform]
+    return words + ["--queue", str(plan.queued_calls)] * (plan.queued_calls != QUEUED_CALLS)
 
 
 def launches(plan: Plan) -> int:

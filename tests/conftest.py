@@ -11,6 +11,7 @@ from breakeven.data.schema import Plan
 from breakeven.data.simulated import simulated_lines
 from breakeven.data.store import Record
 from breakeven.model.cell import Cell
+from hypothesis import settings
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"
@@ -19,6 +20,10 @@ os.environ["JAX_NUM_CPU_DEVICES"] = "8"
 # terminal; so would the processes they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# How long an example takes says nothing where two workers share two cores.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture

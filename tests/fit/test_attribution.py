@@ -52,7 +52,7 @@ def test_shares_survive_launches_that_are_slower_as_a_whole(make_table):
     assert answer["communication"].share.estimate == pytest.approx(140 / 221)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 1000), st.sampled_from([1e-6, 1e3, 1e6]))
 def test_rows_launches_and_units_do_not_matter(make_table, seed, unit):
     table = make_table(truth, seed=seed)

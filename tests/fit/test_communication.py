@@ -227,7 +227,7 @@ def test_what_was_not_measured_is_an_error(make_table):
         communication_bound(table, "pmap")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.sampled_from([1e-6, 1e6]))
 def test_order_and_units_do_not_matter(make_table, seed, unit):
     table = strong(make_table, stuck, seed=seed)

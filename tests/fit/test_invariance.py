@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 SECONDS = ("latency_s", "per_device_s", "intercept_s")
 SETTINGS = settings(
     max_examples=4,
-    deadline=None,
     derandomize=True,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),

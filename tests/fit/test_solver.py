@@ -35,7 +35,7 @@ def test_agrees_with_scipy_in_both_eliminations(columns):
     assert (found == 0).any() or columns == 1
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), sign=st.floats(-2, 2))
 def test_agrees_with_scipy_whatever_the_data(seed, sign):
     design, observed = problems(seed, 8, 12, 4, sign)
