@@ -6,6 +6,7 @@ repository's root:
 
     python -m benchmarks.truth            # three settings, 50 minutes; writes docs/truth.*
     python -m benchmarks.truth --small    # the first one with few cells; writes nothing
+    python -m benchmarks.truth --keep F   # leaves the records in a folder, and answers anew from those it finds there
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from __future__ import annotations
 # Run from the root, which is then on the path.
 import argparse
 import dataclasses
-import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+from breakeven.data.store import read
 
 from tests.truth.blind import answer, sweep
 from tests.truth.imposed import FEW_DEVICES, FEW_SIZES, ITEMS_PER_ROUND_TRIP, SHORT_BYTES, Truth
@@ -52,16 +54,23 @@ class Sweep:
         return f"{self.truth.round_trip_s * 1e3:g} ms, {self.truth.bytes_per_s / 1e6:g} MB/s"
 
 
-def measure(truth: Truth, seed: int) -> Sweep:
-    """One blind sweep."""
+def measure(truth: Truth, seed: int, folder: Path) -> Sweep:
+    """One blind sweep, into a folder; a record that is there is answered from again."""
     # One round a launch, however long it takes.
     options = ["--launches", str(LAUNCHES), "--budget", "1s", "--seed", str(seed)]
     options += ["--warmups", "0", "--calls", str(CALLS), "--queue", "0"]
-    load = os.getloadavg()[0]
-    with tempfile.TemporaryDirectory() as folder:
-        record = Path(folder) / "truth.jsonl"
-        sweep(truth, record, options=options, timeout_s=TIMEOUT_S)
-        return Sweep(truth=truth, rows=compare(truth, answer(record)), load=load)
+    record = folder / f"truth-{truth.round_trip_s * 1e3:g}ms.jsonl"
+    if not record.exists():
+        # Under its name only when it is whole.
+        part = record.with_suffix(".part.jsonl")
+        sweep(truth, part, options=options, timeout_s=TIMEOUT_S)
+        part.rename(record)
+    return Sweep(truth=truth, rows=compare(truth, answer(record)), load=load_before(record))
+
+
+def load_before(record: Path) -> float:
+    """Of the machine when a sweep began."""
+    return read(record).launches[0].load_average or 0.0
 
 
 def rows_of(sweeps: Iterable[Sweep]) -> Iterator[dict[str, object]]:
@@ -112,15 +121,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="A blind sweep over a network whose latency and bandwidth are known.")
     parser.add_argument("--small", action="store_true", help="one setting, few cells; writes nothing")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, help="folder of the records; those that are there are not measured again")
     options = parser.parse_args(arguments)
     if reason := unavailable():
         print(f"no laboratory here: {reason}", file=sys.stderr)
         return 2
-    if options.small:
-        small = dataclasses.replace(SETTINGS[0], devices=FEW_DEVICES, sizes=FEW_SIZES)
-        sweeps = [measure(small, options.seed)]
-    else:
-        sweeps = [measure(truth, options.seed) for truth in SETTINGS]
+    small = dataclasses.replace(SETTINGS[0], devices=FEW_DEVICES, sizes=FEW_SIZES)
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) if options.keep is None else options.keep
+        sweeps = [measure(truth, options.seed, kept) for truth in ([small] if options.small else SETTINGS)]
     stamped = stamp(options.seed)
     print(markdown(sweeps, stamped))
     if not options.small:
