@@ -15,6 +15,7 @@ from __future__ import annotations
 # Run from the root, which is then on the path.
 import argparse
 import dataclasses
+import json
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +23,7 @@ from pathlib import Path
 
 from breakeven.data.store import read
 
+from tests.truth.bare import excess_s
 from tests.truth.blind import answer, sweep
 from tests.truth.imposed import FEW_DEVICES, FEW_SIZES, ITEMS_PER_ROUND_TRIP, SHORT_BYTES, Truth
 from tests.truth.network import unavailable
@@ -65,6 +67,10 @@ def measure(truth: Truth, seed: int, folder: Path) -> Sweep:
         part = record.with_suffix(".part.jsonl")
         sweep(truth, part, options=options, timeout_s=TIMEOUT_S)
         part.rename(record)
+    own = record.with_suffix(".own.json")
+    if not own.exists():
+        own.write_text(json.dumps(excess_s(truth)))
+    truth = dataclasses.replace(truth, own_s={int(n): s for n, s in json.loads(own.read_text()).items()})
     return Sweep(truth=truth, rows=compare(truth, answer(record)), load=load_before(record))
 
 
@@ -77,7 +83,8 @@ def rows_of(sweeps: Iterable[Sweep]) -> Iterator[dict[str, object]]:
     """One row a setting and quantity."""
     for one in sweeps:
         for row in one.rows:
-            yield {"setting": one.name, **dataclasses.asdict(row), "load": f"{one.load:.2f}"}
+            own = " ".join(f"{1e3 * seconds:.2f}" for _, seconds in sorted(one.truth.own_s.items()))
+            yield {"setting": one.name, **dataclasses.asdict(row), "load": f"{one.load:.2f}", "own_ms": own}
 
 
 def markdown(sweeps: Sequence[Sweep], stamped: dict[str, str]) -> str:
@@ -99,6 +106,10 @@ def markdown(sweeps: Sequence[Sweep], stamped: dict[str, str]) -> str:
         f"the headers; *gamma*: seconds an item. Errors allowed: {limits}; regret of the best count "
         f"{LARGEST_REGRET:.0%}; a break-even set must hold the true size. Brackets: interval or set.",
         "",
+        "Beside what is imposed a call takes a little of its own: callbacks, gloo's work in each step, processes that "
+        "wake up. A plain loop of the same program at the same delay, without breakeven, tells how much; it is part of "
+        f"the true break-even sizes: {'; '.join(map(_own, sweeps))}.",
+        "",
         "| setting | quantity | imposed | found | | error | passed |",
         "| --- | --- | ---: | ---: | --- | ---: | --- |",
     ]
@@ -110,6 +121,12 @@ def markdown(sweeps: Sequence[Sweep], stamped: dict[str, str]) -> str:
         for r in one.rows
     ]
     return "\n".join([*lines, ""])
+
+
+def _own(one: Sweep) -> str:
+    counts = " and ".join([", ".join(map(str, one.truth.devices[:-1])), str(one.truth.devices[-1])])
+    times = ", ".join(f"{1e3 * one.truth.own_s[n]:.1f}" for n in one.truth.devices)
+    return f"{times} ms on {counts} hosts ({one.name})"
 
 
 def _number(value: float | None) -> str:

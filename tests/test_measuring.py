@@ -4,6 +4,7 @@
 # A test run has the root on its path.
 
 import csv
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from benchmarks import truth
 from benchmarks.overhead import CELLS, LEAST_S, MARGIN, PROCESSES, Ratio, compare
 from benchmarks.repeats import DEVICES, ROUTES, Cost, at_one_speed, held, markdown
 
@@ -36,6 +38,21 @@ def test_the_committed_overhead_is_inside_the_margin():
         interval = np.exp(stats.t.interval(0.95, PROCESSES - 1, np.mean(logs), stats.sem(logs)))
         if float(ours[0]["latency_s"]) >= LEAST_S:
             assert np.all(np.abs(interval - 1) < MARGIN), program
+
+
+def test_the_committed_sweeps_found_what_was_imposed():
+    found = rows("truth")
+    numbers = Counter(row["setting"] for row in found)
+    assert len(numbers) == len(truth.SETTINGS)
+    # alpha, beta and gamma, the best count of every size, and the break-even size of every count above 1.
+    assert set(numbers.values()) == {3 + len(one.sizes) + len(one.devices) - 1 for one in truth.SETTINGS}
+    assert [row for row in found if row["passed"] != "True"] == []
+    relative = {"alpha": 0.05, "beta": 0.04}
+    for row in found:
+        if row["quantity"] in relative:
+            assert abs(float(row["found"]) / float(row["imposed"]) - 1) <= relative[row["quantity"]]
+        if row["quantity"].startswith("break-even"):
+            assert float(row["lower"]) <= float(row["imposed"]) <= float(row["upper"])
 
 
 def test_a_loop_that_takes_longer_is_found():

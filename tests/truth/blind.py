@@ -54,7 +54,7 @@ def sweep(truth: Truth, record: Path, *, options: Sequence[str], timeout_s: floa
         hosts = open_.enter_context(
             network(truth.devices[-1], round_trip_s=truth.round_trip_s, bytes_per_s=truth.bytes_per_s)
         )
-        open_.enter_context(_awake())
+        open_.enter_context(awake())
         prints = [open_.enter_context(tempfile.TemporaryFile("w+")) for _ in hosts]
         ranks = []
         for number, (host, file) in enumerate(zip(hosts, prints, strict=True)):
@@ -70,7 +70,7 @@ def sweep(truth: Truth, record: Path, *, options: Sequence[str], timeout_s: floa
 
 
 @contextlib.contextmanager
-def _awake() -> Iterator[None]:
+def awake() -> Iterator[None]:
     """Keep every core from sleeping, at a priority below all else: a virtual core takes 0.1 ms to wake up."""
     loop = "import os; os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\nwhile True: pass"
     loops = [subprocess.Popen([sys.executable, "-I", "-S", "-c", loop]) for _ in os.sched_getaffinity(0)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .network import PAYLOAD_SHARE
 from .sleeping import LONG_AT, LONG_MESSAGE_BYTES, MESSAGE_BYTES, SECONDS_PER_ITEM
@@ -37,6 +37,7 @@ class Truth:
     round_trip_s : of an empty message
     bytes_per_s : of each host's link, headers included
     long : seconds of the long messages on one link, in round trips
+    own_s : what a call takes beside what is imposed, by count (``bare.excess_s``); nothing unless said
     """
 
     round_trip_s: float
@@ -44,6 +45,7 @@ class Truth:
     devices: tuple[int, ...] = (1, 2, 3, 4)
     sizes: tuple[int, ...] = SIZES
     long: float = LONG
+    own_s: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def beta(self) -> float:
@@ -68,21 +70,24 @@ class Truth:
     def latency_s(self, num_devices: int, size: float) -> float:
         """One call."""
         message_bytes = self.long_bytes if size == self.sizes[0] else SHORT_BYTES
-        return size / num_devices * self.seconds_per_item + self._all_reduce_s(num_devices, message_bytes)
+        sleep_s = size / num_devices * self.seconds_per_item
+        return sleep_s + self.all_reduce_s(num_devices, message_bytes) + self.own_s.get(num_devices, 0.0)
 
     def regret(self, num_devices: int, size: int) -> float:
         """How much longer a call takes than with the best count, as a share."""
         return self.latency_s(num_devices, size) / min(self.latency_s(n, size) for n in self.devices) - 1
 
     def break_even_size(self, num_devices: int) -> float:
-        """Where the sleep that is saved equals what short messages cost."""
-        return self._all_reduce_s(num_devices, SHORT_BYTES) / (1 - 1 / num_devices) / self.seconds_per_item
+        """Where the sleep that is saved equals what short messages cost, and what the machine adds to them."""
+        more_s = self.own_s.get(num_devices, 0.0) - self.own_s.get(1, 0.0)
+        return (self.all_reduce_s(num_devices) + more_s) / (1 - 1 / num_devices) / self.seconds_per_item
 
     @property
     def long_bytes(self) -> int:
         """Of the long messages: whole numbers of 4 bytes."""
         return 4 * math.ceil(self.long * self.round_trip_s * self.bytes_per_s / 4)
 
-    def _all_reduce_s(self, num_devices: int, message_bytes: int) -> float:
+    def all_reduce_s(self, num_devices: int, message_bytes: int = SHORT_BYTES) -> float:
+        """Steps of a ring, each with a round trip and its part of the message."""
         part = message_bytes / num_devices
         return sum(self.round_trip_s + part * self.beta for _phase in range(2) for _step in range(num_devices - 1))
