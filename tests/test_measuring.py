@@ -14,7 +14,7 @@ from scipy import stats
 
 from benchmarks import truth
 from benchmarks.overhead import CELLS, LEAST_S, MARGIN, PROCESSES, Ratio, compare
-from benchmarks.repeats import DEVICES, ROUTES, Cost, at_one_speed, held, markdown
+from benchmarks.repeats import DEVICES, LEAST, ROUTES, SWEEPS, Cost, at_one_speed, held, markdown
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -38,6 +38,21 @@ def test_the_committed_overhead_is_inside_the_margin():
         interval = np.exp(stats.t.interval(0.95, PROCESSES - 1, np.mean(logs), stats.sem(logs)))
         if float(ours[0]["latency_s"]) >= LEAST_S:
             assert np.all(np.abs(interval - 1) < MARGIN), program
+
+
+def test_the_committed_sweeps_say_the_same():
+    costs = {}
+    for row in rows("repeats"):
+        costs.setdefault((row["route"], int(row["devices"])), []).append(row)
+    assert set(costs) == {(route, n) for route in ROUTES for n in DEVICES}
+    for ours in costs.values():
+        assert {int(row["sweep_seed"]) for row in ours} == set(range(SWEEPS))
+        cost, lower, upper, sentinel = (
+            np.array([float(row[name]) for row in ours]) for name in ("cost_s", "lower_s", "upper_s", "sentinel_s")
+        )
+        # At one speed of the machine, which the sentinel tells.
+        pooled = np.mean(cost / sentinel)
+        assert np.sum((lower / sentinel <= pooled) & (pooled <= upper / sentinel)) >= LEAST
 
 
 def test_the_committed_sweeps_found_what_was_imposed():
