@@ -10,7 +10,7 @@ import typer
 
 from . import options, output
 from .planned import Wish, plan_of
-from .ranks import Company, given, joined
+from .ranks import Company, asked_of, joined
 from .units import duration
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def command(
 
         launches, budget = launches or MOST_LAUNCHES, budget or "5m"
     company = Company(
-        processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts, options=given(context)
+        processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts, options=asked_of(context)
     )
     with joined(workload, company) as ranks:
         plan = plan_of(

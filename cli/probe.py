@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from . import options, output
-from .ranks import Company, Ranks, given, joined
+from .ranks import Company, Ranks, asked_of, joined
 
 if TYPE_CHECKING:
     from ..data.schema import Plan
@@ -110,7 +110,7 @@ def command(
     from ..measure.link_plans import LINKS
 
     company = Company(
-        processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts, options=given(context)
+        processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts, options=asked_of(context)
     )
     with joined(LINKS, company) as ranks:
         if pairs:

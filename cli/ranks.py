@@ -45,7 +45,7 @@ _OWN = ("workload", "file", "coordinator", "record", "folder", "as_json")
 """Each rank's own; the workload is compared by itself."""
 
 
-def given(context: typer.Context) -> dict[str, str]:
+def asked_of(context: typer.Context) -> dict[str, str]:
     """What a command was asked to do, by option; where it writes and how it shows that concerns its own rank only."""
     named = {parameter.name: parameter.opts[0] for parameter in context.command.params if parameter.name}
     known = {named[name]: value for name, value in context.params.items() if name in named and name not in _OWN}

@@ -128,13 +128,15 @@ def _sides_heading(found: TwoSweeps) -> str:
 
 
 def _machine(found: TwoSweeps) -> list[str]:
-    """That the machine itself was faster or slower, where it was."""
+    """That the machine itself was faster or slower, or may have been."""
     if found.machine is None or not found.machine.matters:
         return []
     times = units.ratio_estimate(found.machine.ratio)
+    sure = found.machine.p is not None and found.machine.p < 1 - found.confidence
+    opening = f"the machine itself {'differs' if sure else 'may differ'}"
     return [
-        f"the machine itself differs: the sentinel, one fixed program, took {times} times as long in {found.second}. "
-        "Ratios hold that too; a change is decided only where it is the same at one speed"
+        f"{opening}: the sentinel, one fixed program, took {times} times as long in {found.second}. Ratios hold that "
+        "too; a change is decided only where it is the same at one speed"
     ]
 
 

@@ -13,7 +13,7 @@ from .answering import fit_on_cpu
 from .measure import describe_plan, warn_of_budget
 from .planned import Wish, plan_of
 from .progress import reporter
-from .ranks import Company, given, joined
+from .ranks import Company, asked_of, joined
 from .so_far import SoFar
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def command(
     """
     folder = options.output_folder("-o", folder or Path(f"study-{_plain(workload)}"))
     company = Company(
-        processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts, options=given(context)
+        processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts, options=asked_of(context)
     )
     with joined(workload, company) as ranks:
         plan = plan_of(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from .schema import Launch
+from .schema import Launch, Machine
 
 HASHED = re.compile(r"host-[0-9a-f]{10}")
 """What a sweep that hides its hosts calls one; another sweep calls the same host otherwise."""
@@ -32,6 +33,19 @@ def surroundings_differ(one: Launch, other: Launch) -> list[Difference]:
     """What else differs and may change times: hosts, cores, versions, flags."""
     names = ("cores", "jax", "jaxlib", "python", "xla_flags")
     return _said([*_hosts_differ(one, other), *(Difference(n, getattr(one, n), getattr(other, n)) for n in names)])
+
+
+def cores_together(machines: Sequence[Machine]) -> int | None:
+    """Cores that the processes of one node may use together, bound to the same ones or to cores of their own.
+
+    None where one of them does not say. One group's quota is told by each process in it, and not which group that is:
+    processes in containers of their own may have more together, and are then called crowded too soon, not too late.
+    """
+    if not machines or not all(machine.affinity for machine in machines):
+        return None
+    allowed = len(set[int]().union(*(machine.affinity for machine in machines)))
+    quotas = [math.ceil(machine.quota_cores) for machine in machines if machine.quota_cores is not None]
+    return max(1, min([allowed, *quotas]))
 
 
 def by_host(launches: Iterable[Launch]) -> list[list[Launch]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..data.machines import cores_together
 from ..data.schema import Machine
 from .answer import Crowd
 from .launches import LaunchTable
@@ -24,13 +25,8 @@ def crowd(table: LaunchTable, num_devices: int) -> Crowd | None:
     several = len(together) > 1
     if launch is not None and launch.devices_per_process is not None:
         together = together[: math.ceil(num_devices / launch.devices_per_process)]
-    if not several or not all(m.affinity for m in together):
-        return Crowd(devices=devices, cores=table.cores)
-    allowed = len(set[int]().union(*(m.affinity for m in together)))
-    quotas = [math.ceil(m.quota_cores) for m in together if m.quota_cores is not None]
-    # One group's quota is told by each process in it, and not which group that is: processes in containers of their own
-    # may have more together, and are then called crowded too soon rather than too late.
-    return Crowd(devices=devices, cores=max(1, min([allowed, *quotas])))
+    cores = cores_together(together) if several else None
+    return Crowd(devices=devices, cores=table.cores if cores is None else cores)
 
 
 def full_crowd(table: LaunchTable) -> Crowd | None:

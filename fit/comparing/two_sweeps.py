@@ -397,7 +397,7 @@ def _reason(
     if all(change == "undecided" for change in changes):
         why = next((cell.ratio.reason for cell in cells if cell.ratio.reason), "the intervals are too wide")
         if machine is not None and machine.matters:
-            why = "the machine itself was not as fast in both"
+            why = "the machine itself may not have been as fast in both"
         return line.words if line.kind != "undecided" else f"no cell is decided: {why}"
     counts = [f"{changes.count(c)} {c}" for c in ("slower", "faster", "same", "undecided") if c in changes]
     return f"of {len(changes)} cells: {', '.join(counts)}"

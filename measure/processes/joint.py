@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -10,6 +9,7 @@ from itertools import chain
 import msgspec
 import numpy as np
 
+from ...data.machines import cores_together
 from ...data.schema import Failure, Launch, Visit
 from ..protocol import Finished, Message, Round, Starts
 from ..workload import MeasureError
@@ -120,16 +120,11 @@ class Joint:
 
 
 def _cores(launches: Sequence[Launch]) -> int | None:
-    """Cores that the processes of one node may use together, bound to the same ones or to cores of their own."""
+    """Cores of one node, as its processes say; the fewest that one of them may use where not all are told."""
     told = [launch.cores for launch in launches if launch.cores is not None]
     if not told:
         return None
-    machines = [machine for launch in launches for machine in launch.machines]
-    if not machines or not all(machine.affinity for machine in machines):
-        return min(told)
-    together = len(set[int]().union(*(machine.affinity for machine in machines)))
-    quotas = [math.ceil(machine.quota_cores) for machine in machines if machine.quota_cores is not None]
-    return max(1, min([together, *quotas]))
+    return cores_together([machine for launch in launches for machine in launch.machines]) or min(told)
 
 
 def _refused(first: Launch, message: str, rank: int | None = None) -> Failure:

@@ -1,8 +1,12 @@
 """``compare`` as it is called: one file, two files, two strategies."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
+from breakeven.cli.render_compare import _machine
+from breakeven.fit.answer import Estimate
+from breakeven.fit.comparing.machine_speed import MachineSpeed
 
 # Seconds of three transformers and a video model on a TPU v3-8: https://github.com/jax-ml/jax/issues/11364
 TRANSFORMERS = """devices,size,strategy,latency_s
@@ -132,3 +136,15 @@ def test_mistakes_are_named(run_cli, arguments, message):
     assert code == 2
     assert message in " ".join(err.split())
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("p", "matters", "said"),
+    [(0.001, True, "the machine itself differs: the sentinel"), (0.3, True, "itself may differ"), (0.001, False, None)],
+)
+def test_a_machine_of_another_speed_is_told_with_its_interval(p, matters, said):
+    speed = MachineSpeed(ratio=Estimate(estimate=0.66, interval=(0.62, 0.7)), p=p, matters=matters)
+    told = _machine(SimpleNamespace(machine=speed, confidence=0.95, second="new.jsonl"))
+    assert [said in line and "took 0.66 [0.62, 0.70] times as long in new.jsonl" in line for line in told] == (
+        [True] if said else []
+    )

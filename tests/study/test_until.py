@@ -132,37 +132,31 @@ def test_a_record_without_a_complete_round_has_not_reached_its_goal():
     assert seen.reason
 
 
-@pytest.mark.parametrize(
-    ("text", "lost"),
-    [("break-even at 4 ±10%", [(4, s) for s in COMPUTE.sizes]), ("share ±5%", [(8, COMPUTE.sizes[-1])])],
-)
-def test_cells_that_failed_are_no_answer_and_no_crash(text, lost):
-    table = table_of(COMPUTE, 7)
-    gone = [c.role == "workload" and (c.num_devices, c.size) in lost for c in table.cells]
-    kept = [i for i, barred in enumerate(gone) if not barred]
-    part = dataclasses.replace(
+def without(table, gone):
+    """The table without the cells of which ``gone`` says so."""
+    kept = [i for i, cell in enumerate(table.cells) if not gone(cell)]
+    return dataclasses.replace(
         table,
         cells=tuple(table.cells[i] for i in kept),
         latency_s=table.latency_s[kept],
         rounds_s=tuple(block[kept] for block in table.rounds_s),
         queued_s=None,
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [("break-even at 4 ±10%", [(4, s) for s in COMPUTE.sizes]), ("share ±5%", [(8, COMPUTE.sizes[-1])])],
+)
+def test_cells_that_failed_are_no_answer_and_no_crash(text, lost):
+    part = without(table_of(COMPUTE, 7), lambda c: c.role == "workload" and (c.num_devices, c.size) in lost)
     seen = judge(part, parse(text))
     assert not seen.reached
     assert "was not measured on" in seen.reason
 
 
 def test_a_workload_whose_every_cell_failed_is_no_answer_and_no_crash():
-    table = table_of(COMPUTE, 7)
-    kept = [i for i, cell in enumerate(table.cells) if cell.role != "workload"]
-    part = dataclasses.replace(
-        table,
-        cells=tuple(table.cells[i] for i in kept),
-        latency_s=table.latency_s[kept],
-        rounds_s=tuple(block[kept] for block in table.rounds_s),
-        queued_s=None,
-    )
-    seen = judge(part, parse("optimum"))
+    seen = judge(without(table_of(COMPUTE, 7), lambda cell: cell.role == "workload"), parse("optimum"))
     assert (seen.reached, seen.reason) == (False, "no program of the workload was measured")
 
 

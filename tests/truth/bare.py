@@ -15,37 +15,34 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+# pyright: reportMissingImports=false
+# Run from the root, which is then on the path.
+from tests.truth.blind import awake, environment
+from tests.truth.imposed import Truth
+from tests.truth.network import network
+from tests.truth.sleeping import LONG_AT, SECONDS_PER_ITEM
+
 SLEEP_S = 5e-3
 """Of each device in a call, so that waking up from a sleep is in it."""
-_PORT = 61_300
+_ROOT = Path(__file__).parents[2]
 
 
-def excess_s(truth, *, calls: int = 30, timeout_s: float = 300) -> dict[int, float]:
+def excess_s(truth: Truth, *, calls: int = 30, timeout_s: float = 300) -> dict[int, float]:
     """Seconds of a call beyond those imposed, by count of ``truth.devices``, for its short messages."""
-    from .blind import awake
-    from .network import network
-
     # Each device sleeps its share of n items, one item; no size has long messages.
-    variables = truth.environment | {"TRUTH_SECONDS_PER_ITEM": repr(SLEEP_S), "TRUTH_LONG_AT": "0"}
+    workload = {SECONDS_PER_ITEM: repr(SLEEP_S), LONG_AT: "0"}
+    words = ["nice", "-n", "-20", sys.executable, "-m", "tests.truth.bare", str(calls), *map(str, truth.devices)]
     with contextlib.ExitStack() as open_:
         hosts = open_.enter_context(
             network(truth.devices[-1], round_trip_s=truth.round_trip_s, bytes_per_s=truth.bytes_per_s)
         )
         open_.enter_context(awake())
-        address = f"{hosts[0].address}:{_PORT}"
-        inherited = {name: value for name, value in os.environ.items() if name != "JAX_NUM_CPU_DEVICES"}
         ranks = []
-        for rank, host in enumerate(hosts):
-            words = ["nice", "-n", "-20", sys.executable, "-m", "tests.truth.bare", address, str(len(hosts)), str(rank)]
-            words += [str(calls), *map(str, truth.devices)]
-            command = host.command(*words)
-            root = Path(__file__).parents[2]
-            ranks.append(
-                open_.enter_context(
-                    subprocess.Popen(command, env={**inherited, **variables}, cwd=root, stdout=subprocess.PIPE)
-                )
-            )
-            open_.callback(ranks[-1].kill)
+        for number, host in enumerate(hosts):
+            variables = environment(truth, hosts, number) | workload
+            rank = subprocess.Popen(host.command(*words), env=variables, cwd=_ROOT, stdout=subprocess.PIPE)
+            ranks.append(open_.enter_context(rank))
+            open_.callback(rank.kill)
         said, _ = ranks[0].communicate(timeout=timeout_s)
         codes = [rank.wait(timeout_s) for rank in ranks]
     if any(codes):
@@ -55,15 +52,17 @@ def excess_s(truth, *, calls: int = 30, timeout_s: float = 300) -> dict[int, flo
     return {n: measured[n] - SLEEP_S - truth.all_reduce_s(n) for n in truth.devices}
 
 
-def _rank(address: str, processes: int, rank: int, calls: int, counts: Sequence[int]) -> None:
+def _rank(calls: int, counts: Sequence[int]) -> None:
     import jax
     import numpy as np
 
-    from .sleeping import build
+    from tests.truth.sleeping import build
+
+    rank = int(os.environ["JAX_PROCESS_ID"])
 
     jax.config.update("jax_platforms", "cpu")
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    jax.distributed.initialize(address, processes, rank)
+    jax.distributed.initialize(os.environ["JAX_COORDINATOR_ADDRESS"], int(os.environ["JAX_NUM_PROCESSES"]), rank)
     devices = sorted(jax.devices(), key=lambda device: device.process_index)
     found = {}
     for n in counts:
@@ -81,4 +80,4 @@ def _rank(address: str, processes: int, rank: int, calls: int, counts: Sequence[
 
 
 if __name__ == "__main__":
-    _rank(sys.argv[1], *map(int, sys.argv[2:5]), list(map(int, sys.argv[5:])))
+    _rank(int(sys.argv[1]), [int(word) for word in sys.argv[2:]])

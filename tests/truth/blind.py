@@ -58,8 +58,8 @@ def sweep(truth: Truth, record: Path, *, options: Sequence[str], timeout_s: floa
         prints = [open_.enter_context(tempfile.TemporaryFile("w+")) for _ in hosts]
         ranks = []
         for number, (host, file) in enumerate(zip(hosts, prints, strict=True)):
-            environment = _environment(truth, hosts, number)
-            rank = subprocess.Popen(host.command(*command), stdout=file, stderr=subprocess.STDOUT, env=environment)
+            variables = environment(truth, hosts, number)
+            rank = subprocess.Popen(host.command(*command), stdout=file, stderr=subprocess.STDOUT, env=variables)
             ranks.append(rank)
             open_.callback(_end, rank)
         codes = [rank.wait(timeout_s) for rank in ranks]
@@ -102,7 +102,8 @@ def answer(record: Path) -> dict[str, Any]:
     return json.loads(explained.stdout)
 
 
-def _environment(truth: Truth, hosts: Sequence[Host], rank: int) -> dict[str, str]:
+def environment(truth: Truth, hosts: Sequence[Host], rank: int) -> dict[str, str]:
+    """The variables of one rank: what the workload is told, and where the others are."""
     # A test run forces devices for itself; here every host has one.
     inherited = {name: value for name, value in os.environ.items() if name != "JAX_NUM_CPU_DEVICES"}
     return {

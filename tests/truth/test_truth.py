@@ -11,6 +11,7 @@ import pytest
 
 # pyright: reportMissingImports=false
 # A test run has the root on its path.
+from tests.truth.bare import excess_s
 from tests.truth.blind import answer, sweep
 from tests.truth.imposed import FEW_DEVICES, FEW_SIZES, SIZES, Truth
 from tests.truth.network import FILES, NAMESPACES, network, unavailable
@@ -126,6 +127,24 @@ def test_the_best_count_lies_inside():
     best = [min(TRUTH.devices, key=lambda n: TRUTH.latency_s(n, size)) for size in SIZES]
     assert best == [1, 1, 2, 2, 2, 2, 2, 4]
     assert TRUTH.regret(4, SIZES[-1]) == 0 < TRUTH.regret(2, SIZES[-1])
+
+
+@pytest.mark.usefixtures("laboratory")
+def test_a_plain_loop_takes_little_beside_what_is_imposed():
+    truth = Truth(round_trip_s=10e-3, bytes_per_s=6.25e6, devices=(1, 2))
+    own_s = excess_s(truth)
+    assert own_s.keys() == {1, 2}
+    # Two steps of a round trip each are imposed on two hosts: 20 ms.
+    assert all(0 < seconds < 5e-3 for seconds in own_s.values())
+
+
+def test_what_a_call_takes_beside_moves_the_break_even_size():
+    own = Truth(round_trip_s=4e-3, bytes_per_s=25e6, own_s={1: 1e-3, 2: 1e-3, 3: 2e-3, 4: 4e-3})
+    assert own.break_even_size(2) == TRUTH.break_even_size(2)
+    for n in (3, 4):
+        size = own.break_even_size(n)
+        assert size > TRUTH.break_even_size(n)
+        assert own.latency_s(n, size) == pytest.approx(own.latency_s(1, size))
 
 
 @pytest.mark.usefixtures("laboratory")
