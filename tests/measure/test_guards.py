@@ -304,6 +304,8 @@ def test_published_rates_by_the_names_that_jax_gives():
     assert peak_flops("TPU v5p") == peak_flops("TPU v5") == 918e12
     assert peak_flops("Tesla V100-SXM2-16GB") == 130e12
     assert memory_bandwidth("NVIDIA H200") == 4.8e12
+    assert memory_bandwidth("NVIDIA GH200 144G HBM3e") == 4.9e12
+    assert memory_bandwidth("TPU7x") == 7.4e12
     assert peak_flops("cpu") is peak_flops(None) is memory_bandwidth("abacus") is None
 
 
