@@ -178,6 +178,8 @@ class Group:
         else:
             where = "; ".join(f"rank {end.rank} was in {end.frames[-1]}" for end in stuck if end.frames)
             found = msgspec.structs.replace(found, rank=None)
+        if found.stage == "launch":
+            where += "; it was starting, which a longer --timeout gives more time"
         return msgspec.structs.replace(found, error="Hung", message=f"no sign of life for {limit:g} s; {where}")
 
     def _who_waits(self, ranks: Sequence[int]) -> str:

@@ -340,6 +340,13 @@ def test_silence_is_ended_and_whoever_does_not_wait_is_named(heard, lead, other,
     assert found.message == f"no sign of life for 0.3 s; {message}"
 
 
+def test_silence_of_who_was_only_starting_names_the_option(heard):
+    starting = failure("Hung", "it was ended", stage="launch")
+    (found,) = of(Failure, heard(Player(0), Player(1, when_stopped=(starting,)), Player(2, when_stopped=(WAITS,))))
+    assert (found.error, found.stage) == ("Hung", "launch")
+    assert found.message.endswith("it was starting, which a longer --timeout gives more time")
+
+
 def test_who_has_finished_is_not_blamed_for_its_silence(heard):
     (found,) = of(Failure, heard(Player(0, [Finished()]), Player(1, [ON_IT], when_stopped=(SLEEPS,))))
     assert (found.error, found.rank, found.message) == (
