@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..data.schema import Failure, Plan, Program
+from ..model.divided_work import repeated_work
 from ..model.program import ProgramFacts
 from . import units
 from .render_explain import collective_text, counted
@@ -34,7 +35,11 @@ def _group(plan: Plan, role: str, strategy: str, programs: Sequence[Program]) ->
     headers = (size, "devices", "flops", "bytes", "collectives", "remarks")
     compile_s = sum(program.compile_s or 0.0 for program in programs)
     title = f"{role} ({strategy}{source}), compiled in {units.duration(compile_s)}; flops and bytes of one device"
-    return f"{title}\n{table(headers, rows, numeric=(0, 1, 2, 3))}"
+    lines = [title, table(headers, rows, numeric=(0, 1, 2, 3))]
+    if role == "workload" and plan.path == "strong":
+        repeated = repeated_work({program.cell: program.facts for program in programs})
+        lines += [] if repeated is None else [sentence(str(repeated), indent=2)]
+    return "\n".join(lines)
 
 
 def _row(plan: Plan, program: Program) -> tuple[str, ...]:

@@ -158,7 +158,7 @@ def _break_even(answer: Answer, suffix: str) -> Drawing:
             predicted,
             sizes,
             reference_devices=answer.reference_devices,
-            size_label=f"size ({unit})",
+            size_label=f"size ({style.plain(unit)})",
         )
 
     numbers = has_numbers(predicted, answer.reference_devices)

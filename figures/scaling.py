@@ -10,7 +10,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 
 from .scales import decimal_unit, device_axis, time_unit, value_axis
-from .style import GUIDE, series_label, series_looks
+from .style import GUIDE, plain, series_label, series_looks
 
 Quantity = Literal["latency_s", "throughput"]
 
@@ -68,7 +68,7 @@ def _unit(quantity: Quantity, values: np.ndarray, unit: str) -> tuple[float, str
         factor, name = time_unit(values)
         return factor, f"time per call ({name})"
     factor, prefix = decimal_unit(values)
-    return factor, f"throughput ({prefix}{' ' if prefix else ''}{unit}/s)"
+    return factor, f"throughput ({prefix}{' ' if prefix else ''}{plain(unit)}/s)"
 
 
 def _draw_points(

@@ -104,7 +104,12 @@ def series_looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
 def series_label(strategy: str) -> str:
     """A strategy's name for readers."""
     placed = strategy.removesuffix("-unplaced")
-    return strategy if placed == strategy else f"{placed} (inputs unplaced)"
+    return plain(strategy if placed == strategy else f"{placed} (inputs unplaced)")
+
+
+def plain(name: str) -> str:
+    """A user's name as it is: matplotlib would take what stands between two dollar signs for a formula."""
+    return name.replace("$", r"\$")
 
 
 def cause_look(cause: str) -> dict[str, Any]:

@@ -8,15 +8,20 @@ import numpy as np
 
 from ..model.cell import Cell, devices
 from ..model.control import same_bytes, same_flops
+from ..model.divided_work import repeated_work
 from .answer import NamedWarning
 from .attribution import UNPLACED
 from .comparing.sides import Side, unlike_programs
+from .intervals import t_estimate
 from .launches import LaunchTable
 
 WORK_GROWS = 8.0
 """Factor of the work from the smallest size to the largest, from which the time must show it."""
 TIME_STANDS = 1.25
 """Factor of the time that does not show it."""
+SLOWER = 0.02
+"""Share of the workload's time by which a control without its communication must be slower to be called so: programs
+compiled apart differ by as much."""
 
 
 def guard_warnings(table: LaunchTable, strategy: str, largest: int) -> tuple[NamedWarning, ...]:
@@ -32,6 +37,8 @@ def guard_warnings(table: LaunchTable, strategy: str, largest: int) -> tuple[Nam
         *impossible_rates(table),
         *_not_waited_for(table, strategy, largest),
         *_unlike_control(table, cells),
+        *_slower_control(table, cells),
+        *_repeated_work(table, cells),
         *_padding(table, cells),
         *_unlike_strategies(table, strategy, cells),
         *_inputs_moved(table, strategy, cells),
@@ -111,6 +118,34 @@ def _control_warning(cell: Cell, words: str) -> NamedWarning:
         f"{devices(cell.num_devices)} at size {cell.size:,}: {words}; what is called communication holds the rest too"
     )
     return NamedWarning(name="unlike-control", text=text, doubts_verdict=True)
+
+
+def _slower_control(table: LaunchTable, cells: list[Cell]) -> Iterator[NamedWarning]:
+    """A control slower than its workload on the most devices, by more than ``SLOWER`` and what launches scatter."""
+    most = max((cell.num_devices for cell in cells), default=1)
+    pairs = [(cell, table.row(cell), table.row(_control(cell))) for cell in cells if cell.num_devices == most > 1]
+    both = [(cell, ours, control) for cell, ours, control in pairs if ours is not None and control is not None]
+    found: list[tuple[float, Cell]] = []
+    for cell, ours, control in both:
+        more = t_estimate(control / ours - 1, confidence=1 - 0.05 / len(both))
+        least = more.interval[0] if more.interval else None
+        if least is not None and least > SLOWER:
+            found.append((least, cell))
+    if found:
+        least, cell = max(found, key=lambda one: (one[0], one[1].sort_key))
+        text = (
+            f"the control without communication takes at least {100 * least:.2g} % longer than the whole workload on "
+            f"{devices(cell.num_devices)} at size {cell.size:,}: it is not the same work, and communication cannot be "
+            "told by the difference"
+        )
+        yield NamedWarning(name="slower-control", text=text, doubts_verdict=True)
+
+
+def _repeated_work(table: LaunchTable, cells: list[Cell]) -> Iterator[NamedWarning]:
+    """Work that every device does again, in a sweep that shares one size out."""
+    shares_out = table.plan.path == "strong" and not table.foreign
+    if shares_out and (repeated := repeated_work({cell: table.facts.get(cell) for cell in cells})):
+        yield NamedWarning(name="repeated-work", text=str(repeated))
 
 
 def _padding(table: LaunchTable, cells: list[Cell]) -> Iterator[NamedWarning]:

@@ -56,6 +56,13 @@ def test_one_scaling_figure_for_all_strategies(make_answer, tmp_path):
     assert len(pd.read_csv(tmp_path / "measured.csv")) == 2 * 5 * 4
 
 
+def test_dollars_in_names_are_no_formula(make_answer, tmp_path):
+    # As formulas these would not even parse.
+    names_of = ("a $y^{$ b", "$x_{$")
+    answers = [make_answer(strategies=names_of, strategy=name, objective="throughput") for name in names_of]
+    assert save_all([replace(answer, unit="rows $_{$") for answer in answers], tmp_path)
+
+
 def test_tables_are_read_back(make_answer, tmp_path):
     answer = make_answer()
     save_all(answer, tmp_path)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ from breakeven.data.catalog import open_record
 from breakeven.data.schema import Launch, Plan, Program, Sweep, Visit
 from breakeven.data.store import Record, RecordError
 from breakeven.fit.guards import guard_warnings
-from breakeven.fit.launches import from_record
+from breakeven.fit.launches import LaunchTable, from_record
 from breakeven.fit.report import answer
 from breakeven.model.cell import Cell
 from breakeven.model.program import ProgramFacts
@@ -43,7 +46,37 @@ def test_no_facts_no_warnings(make_table):
     assert guard_warnings(make_table(truth), "jit", 8) == ()
 
 
-# A control that does other work.
+# A control that does other work, or takes longer than all of it.
+
+
+def pair(control_s, *, devices=(1, 4)):
+    """Four launches of a workload of 1 ms that scatter by a percent, and of its control."""
+    scatter = np.array([0.99, 1.0, 1.01, 1.0])
+    ours, theirs = cells(devices=devices, path="strong"), cells("local", devices=devices, path="strong")
+    times = np.concatenate([np.full((len(ours), 4), 1e-3), np.full((len(theirs), 4), control_s)]) * scatter
+    times[-1] = control_s * scatter[::-1] ** 0.5
+    plan = Plan(workload="w", path="strong", objective="time", devices=devices, sizes=(1000,), strategies=("jit",))
+    return LaunchTable(plan=plan, cells=(*ours, *theirs), latency_s=times)
+
+
+def test_a_control_slower_than_its_workload_is_named():
+    found = named(pair(1.1e-3))["slower-control"]
+    assert found.doubts_verdict
+    assert re.search(
+        r"takes at least [78]\.?\d* % longer than the whole workload on 4 devices at size 1,000", found.text
+    )
+    # Programs compiled apart differ a little; one device has no communication to leave out.
+    assert named(pair(1.01e-3)) == named(pair(0.8e-3)) == named(pair(1.1e-3, devices=(1,))) == {}
+
+
+def test_work_that_every_device_repeats_is_named_in_a_strong_sweep():
+    table = pair(0.8e-3)
+    repeats = {c: ProgramFacts(flops=1e6) for c in table.cells}
+    found = named(replace(table, facts=repeats))["repeated-work"]
+    assert found.text.startswith("all of the work on 1 device is done again by each of 4")
+    assert not found.doubts_verdict
+    divided = {c: ProgramFacts(flops=1e6 / c.num_devices) for c in table.cells}
+    assert named(replace(table, facts=divided)) == named(replace(table, facts=repeats, foreign=True)) == {}
 
 
 def test_a_control_with_other_work_is_named(make_table, make_all_reduce):
