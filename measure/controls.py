@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST_QUOTED = 100
 """Characters quoted of an error that a user's code raises on shapes it was not written for."""
+ADVICE = "Give a control yourself: @breakeven.workload(local=build_local)."
 
 
 class ControlRefused(MeasureError):
@@ -114,8 +116,8 @@ def automatic_local(
     -----
     ``shard_map(fn, in_specs from the arguments' shardings, out_specs=P(), check_vma=False)``. While it is traced
     the collectives of ``jax.lax`` return a local array of the same shape, sharding constraints do nothing, and an
-    inner ``jax.shard_map`` runs its body. What was traced or imported by name before keeps its collectives, and
-    ``accept_control`` then finds them.
+    inner ``jax.shard_map`` runs its body, also one made before where ``stand_ins.keep_bodies`` came first. What was
+    traced or imported by name before keeps its collectives, and ``accept_control`` then finds them.
     """
     import jax
     from jax.sharding import PartitionSpec as P
@@ -142,9 +144,9 @@ def automatic_local(
     except Exception as error:
         # The user's code, on shapes it was not written for, may raise anything.
         first_line = (str(error).strip() or "no message").splitlines()[0]
+        quoted = textwrap.shorten(first_line, MOST_QUOTED, placeholder=" ...")
         raise ControlRefused(
-            f"the program does not run on one device's shards ({type(error).__name__}: {first_line[:MOST_QUOTED]}). "
-            "Give a control yourself: @breakeven.workload(local=build_local)."
+            f"the program does not run on one device's shards ({type(error).__name__}: {quoted}). {ADVICE}"
         ) from error
     return local
 
@@ -157,7 +159,8 @@ def _spec(leaf: Any, mesh: Mesh) -> PartitionSpec:
         return PartitionSpec()
     if sharding.mesh != mesh:
         raise ControlRefused(
-            f"an argument lies on another mesh ({dict(sharding.mesh.shape)}) than the one given ({dict(mesh.shape)})."
+            f"an argument lies on another mesh ({dict(sharding.mesh.shape)}) than the one given ({dict(mesh.shape)}), "
+            f"as pmap's do. {ADVICE}"
         )
     return sharding.spec
 

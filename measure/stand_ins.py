@@ -3,8 +3,45 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
+
+_left_out = False
+"""Whether communication is left out just now."""
+
+
+def keep_bodies() -> None:
+    """Have ``jax.shard_map`` remember what it maps, so that a control can call that on shards.
+
+    For the start of a measuring process, before the user's code takes the name: what ``jax.shard_map`` has made
+    otherwise cannot run on the shards of another.
+    """
+    import jax
+
+    jax.shard_map = _remembering(jax.shard_map)
+    with warnings.catch_warnings(), contextlib.suppress(ImportError, AttributeError):
+        warnings.simplefilter("ignore")
+        from jax.experimental import shard_map as older
+
+        older.shard_map = _remembering(older.shard_map)
+
+
+def _remembering(shard_map: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(shard_map)
+    def remembering(*function: Callable[..., Any], **specs: Any) -> Callable[..., Any]:
+        mapped = shard_map(*function, **specs)
+        if not function:
+            return lambda body: remembering(body, **specs)
+
+        @functools.wraps(mapped)
+        def call(*args: Any) -> Any:
+            return (function[0] if _left_out else mapped)(*args)
+
+        return call
+
+    return remembering
 
 
 @contextlib.contextmanager
@@ -12,7 +49,9 @@ def without_communication() -> Iterator[None]:
     """Within it ``jax.lax`` has no collectives: each returns a local array of the shape of the real result."""
     import jax
 
+    global _left_out
     modules = {jax.lax: _local_collectives(), jax: {"shard_map": _local_shard_map}}
+    before, _left_out = _left_out, True
     saved = {module: {name: getattr(module, name) for name in names} for module, names in modules.items()}
     try:
         for module, replacements in modules.items():
@@ -20,6 +59,7 @@ def without_communication() -> Iterator[None]:
                 setattr(module, name, replacement)
         yield
     finally:
+        _left_out = before
         for module, originals in saved.items():
             for name, original in originals.items():
                 setattr(module, name, original)

@@ -25,6 +25,7 @@ from .processes.nodes import hidden, without_folders
 from .processes.orders import Build, EndRound, Order, Settle, Time
 from .processes.team import Team, join
 from .protocol import Channel, Finished, Ready, Request, Round, Starts, Step
+from .stand_ins import keep_bodies
 from .surroundings import Surroundings
 from .tracing import trace_workloads
 from .userfile import resolve
@@ -87,6 +88,7 @@ class Worker:
         self.channel.send(Step(stage="launch"))
         try:
             self._start()
+            keep_bodies()
             workload = NO_WORKLOAD if self.plan.leading_role != "workload" else resolve(self.plan.workload)
         except (MeasureError, RuntimeError) as error:
             self._fail("launch", error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from breakeven.measure.controls import ControlRefused, accept_control, automatic_local, donated_arguments, null_program
 from breakeven.measure.hlo import summarize
+from breakeven.measure.stand_ins import keep_bodies
 from breakeven.measure.workloads import builtin
 from jax import lax
 from jax.sharding import Mesh, NamedSharding
@@ -182,6 +184,32 @@ def test_code_that_does_not_run_on_shards_is_refused(name: str, mesh_of: Any) ->
         automatic_local(fn, args, mesh)
 
 
+@pytest.mark.parametrize("older", [False, True])
+def test_a_body_that_was_kept_runs_on_shards(older: bool, mesh_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from jax.experimental import shard_map as module
+
+    monkeypatch.setattr(jax, "shard_map", jax.shard_map)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        monkeypatch.setattr(module, "shard_map", module.shard_map)
+    keep_bodies()
+    mesh = mesh_of(NUM_DEVICES)
+
+    def column_sums(s: Any) -> Any:
+        return lax.psum(s.sum(0), "x0")
+
+    if older:
+        made = module.shard_map(column_sums, mesh, in_specs=P("x0"), out_specs=P())
+    else:
+        made = jax.shard_map(mesh=mesh, in_specs=P("x0"), out_specs=P())(column_sums)
+    fn, args, workload = lowered(mesh, on_rows(lambda x: made(x * 2)))
+    # Elsewhere it is what it was.
+    np.testing.assert_allclose(jax.jit(fn)(*args), 2 * np.asarray(args[0]).sum(0), rtol=1e-5)
+    assert summarize(workload.as_text()).collectives
+    control = automatic_local(fn, args, mesh, workload=workload).lower(*args).compile()
+    accept_control(workload, control)
+
+
 def test_wrapped_function_keeps_its_wrapper(mesh_of: Any) -> None:
     """vmap and grad carry the inner function too; only jit may be taken off."""
     mesh = mesh_of(NUM_DEVICES)
@@ -203,7 +231,7 @@ def test_collective_imported_by_name_is_found_and_refused(mesh_of: Any) -> None:
 
 def test_arguments_on_another_mesh_are_refused(mesh_of: Any) -> None:
     fn, args = on_rows(jnp.tanh)(mesh_of(NUM_DEVICES))
-    with pytest.raises(ControlRefused, match="another mesh"):
+    with pytest.raises(ControlRefused, match=r"another mesh .* as pmap's do\. Give a control yourself"):
         automatic_local(fn, args, mesh_of(2, 2))
 
 
