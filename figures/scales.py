@@ -61,8 +61,11 @@ def size_axis(axis: Axis, sizes: Iterable[int]) -> None:
     _fixed_ticks(axis, spaced([*ends, *sizes], ends[1] / ends[0]), size_label)
 
 
-def value_axis(ax: Axes, values: np.ndarray) -> None:
-    """A log axis where values spread over more than a factor 3, else a linear one from 0."""
+def value_axis(ax: Axes, values: np.ndarray, ends: Sequence[float] = ()) -> None:
+    """A log axis where values spread over more than a factor 3, else a linear one from 0.
+
+    ``ends`` : upper ends of intervals; those up to three times the highest value are shown whole
+    """
     low, high = np.nanmin(values), np.nanmax(values)
     if high > 3 * low > 0:
         ax.set_yscale("log")
@@ -71,7 +74,7 @@ def value_axis(ax: Axes, values: np.ndarray) -> None:
         ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: _plain(v)))
         ax.yaxis.set_minor_formatter(NullFormatter())
     else:
-        ax.set_ylim(0, high * 1.1)
+        ax.set_ylim(0, 1.1 * min(max([high, *ends]), 3 * high))
         ax.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
 
 

@@ -57,7 +57,8 @@ def draw_scaling(
         dodge = 2 ** (0.04 * (place - (len(names) - 1) / 2))
         _draw_points(ax, points, quantity, factor, looks[name], series_label(name), dodge)
     device_axis(ax, list(measured["num_devices"]), counts)
-    value_axis(ax, values[np.isfinite(values)])
+    ends = pd.concat([table[f"{quantity}_upper"] for table in (measured, predicted)]).to_numpy() / factor
+    value_axis(ax, values[np.isfinite(values)], ends[np.isfinite(ends)].tolist())
     ax.set_ylabel(label)
     _legend(ax)
     return ax

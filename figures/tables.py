@@ -95,7 +95,9 @@ def break_even_sizes(answers: Sequence[Answer]) -> pd.DataFrame:
         for found in answer.break_even.sizes:
             for root in found.roots or (Estimate(),):
                 told = (found.helps, found.outcome, root.reason or found.reason)
-                rows.append((answer.strategy, found.num_devices, *bounds(root), *told))
+                # Where every size is possible, none is drawn.
+                size = (np.nan,) * 3 if root.interval == (None, None) else bounds(root)
+                rows.append((answer.strategy, found.num_devices, *size, *told))
     return pd.DataFrame(rows, columns=list(BREAK_EVEN))
 
 

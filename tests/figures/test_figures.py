@@ -201,6 +201,13 @@ def test_size_labels(size, label):
     assert scales.size_label(size) == label
 
 
+def test_a_linear_axis_shows_intervals_whole_up_to_three_times_the_values(ax):
+    scales.value_axis(ax, np.array([1.0, 2.0]), [1.5, 3.5])
+    assert ax.get_ylim() == pytest.approx((0, 3.85))
+    scales.value_axis(ax, np.array([1.0, 2.0]), [1.5, 900.0])
+    assert ax.get_ylim() == pytest.approx((0, 6.6))
+
+
 def test_value_axis_is_linear_from_zero_when_values_are_close(ax):
     scales.value_axis(ax, np.array([1.0, 2.9]))
     assert ax.get_yscale() == "linear"
@@ -315,6 +322,15 @@ def test_break_even_sizes_stand_on_top_with_intervals_open_at_the_border(ax, mak
     segments = np.array(next(c for c in ax.collections if not isinstance(c, QuadMesh)).get_segments())
     np.testing.assert_allclose(segments[:2, :, 1], [[800, 1200], [1600, 2400]])
     assert segments[2, 1, 1] == pytest.approx(ax.get_ylim()[1])  # no upper end: to the border
+
+
+def test_a_size_that_nothing_bounds_is_not_drawn(ax, make_answer):
+    answer = make_answer()
+    first, *others = answer.break_even.sizes
+    unbound = replace(first, roots=(replace(first.roots[0], interval=(None, None)),))
+    draw_map(ax, replace(answer, break_even=replace(answer.break_even, sizes=(unbound, *others))))
+    (diamonds,) = [line for line in ax.lines if line.get_marker() == "D"]
+    assert list(diamonds.get_xdata()) == [4, 8]
 
 
 def test_numbers_are_bold_where_the_interval_excludes_one(ax, make_answer):
