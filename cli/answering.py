@@ -80,7 +80,8 @@ def ask(table: LaunchTable, question: Question) -> Answer:
     objective = options.one_of("--objective", question.objective, ("time", "throughput"))
     size = None if question.size is None else options.size("--size", question.size)
     refuse_one_count(table)
-    from ..fit.report import QuestionError, answer
+    from ..fit.question import QuestionError
+    from ..fit.report import answer
 
     try:
         return answer(

@@ -104,6 +104,7 @@ def _one(table: LaunchTable, strategy: str | None, confidence: float, margin: fl
         from .render_compare import rivals
 
         output.emit(rivals(found))
+        output.warn_all(found.warnings)
     return output.UNDECIDED if found.judged_on is None else output.DECIDED
 
 
@@ -120,6 +121,7 @@ def _two(sides: tuple[Side, Side], shared: bool, confidence: float, as_json: boo
         from .render_compare import two_sides
 
         output.emit(two_sides(found))
+        output.warn_all(found.warnings)
     return output.DECIDED if found.outcome == "decided" else output.UNDECIDED
 
 
@@ -163,7 +165,7 @@ def _labels(files: list[str]) -> tuple[str, str]:
 
 
 def _check_strategy(table: LaunchTable, name: str, option: str = "--strategy") -> None:
-    if name not in table.strategies:
-        output.bad_argument(
-            option, f"{name!r} was not measured in {table.source}; measured: {', '.join(table.strategies)}."
-        )
+    # Collectives alone have strategies too, of no workload.
+    measured = table.strategies or tuple(dict.fromkeys(cell.strategy for cell in table.cells))
+    if name not in measured:
+        output.bad_argument(option, f"{name!r} was not measured in {table.source}; measured: {', '.join(measured)}.")

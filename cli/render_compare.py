@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..fit.comparing.league import Contender, League, RivalCurve
+from ..fit.comparing.league import NOTHING_LEFT, Contender, League, RivalCurve
 from ..fit.comparing.paired_line import PairedLine
 from ..fit.comparing.two_sweeps import CauseChange, CellRatio, ParameterChange, TwoSweeps
 from ..model.cell import devices
@@ -94,6 +94,8 @@ def _curve(name: str, curve: RivalCurve) -> str:
     ]
     if name == "USL":
         said.append(f"optimum {curve.optimum}" if curve.optimum is not None else f"no optimum: {curve.reason}")
+    elif curve.reason == NOTHING_LEFT:
+        said.append(NOTHING_LEFT)
     return sentence(f"{name}: {', '.join(said)}", indent=2)
 
 

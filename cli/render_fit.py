@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..fit.answer import Answer, LawReport, Parameter
 from . import units
 from .render_common import heading
@@ -47,8 +49,19 @@ def _parameters(answer: Answer) -> str:
         lines.append(
             table(("name", "estimate", *(["p of 0"] if tested else []), ""), rows, numeric=(2,) if tested else ())
         )
+    if answer.num_launches is None:
+        lines.extend(_without_interval(identified))
     lines.extend(sentence(f"{units.joined(names)}: {why}", indent=2) for why, names in missing.items())
     return "\n".join(lines)
+
+
+def _without_interval(identified: Mapping[str, Parameter]) -> list[str]:
+    """Why numbers of single runs stand alone."""
+    names: dict[str, list[str]] = {}
+    for name, value in identified.items():
+        if value.interval is None and value.upper_limit is None and value.reason:
+            names.setdefault(value.reason, []).append(name)
+    return [sentence(f"{units.joined(found)}: no interval: {why}", indent=2) for why, found in names.items()]
 
 
 def _parameters_heading(answer: Answer) -> list[str]:
@@ -59,7 +72,10 @@ def _parameters_heading(answer: Answer) -> list[str]:
     lines = [f"parameters of the law {law.name}"]
     if law.judged and not law.adequate:
         why = f"no law describes these times; this one is the closest and {law.reason}"
-        lines.append(sentence(f"{why}. Intervals say how well launches agree, not how well the law holds", indent=2))
+        of_launches = "Intervals say how well launches agree, not how well the law holds"
+        lines.append(
+            sentence(f"{why}. {of_launches if answer.num_launches else 'Intervals are as if it held'}", indent=2)
+        )
     return lines
 
 

@@ -19,6 +19,7 @@ _HELPS = {
     "never": "helps at no measured size",
     "undecided": "undecided",
 }
+_OF_TIMES = ("impossible-rate", "odd-repeats", "not-waited-for", "first-repeats")
 
 
 def predict(answer: Answer) -> str:
@@ -26,6 +27,7 @@ def predict(answer: Answer) -> str:
     return page(
         heading(answer),
         sentence(objective_text(answer)),
+        _about_the_times(answer),
         optimum(answer),
         break_even(answer),
         _sizes(answer),
@@ -34,6 +36,12 @@ def predict(answer: Answer) -> str:
         breaks(answer),
         weak_efficiency(answer),
     )
+
+
+def _about_the_times(answer: Answer) -> str | None:
+    """What was left out of the times, and what makes them, and with them the best count, doubtful."""
+    found = [one for one in answer.named_warnings if one.name in _OF_TIMES]
+    return "\n".join(sentence(f"{'doubtful, ' * one.doubts_verdict}{one.name}: {one.text}") for one in found) or None
 
 
 def optimum(answer: Answer) -> str:
@@ -93,15 +101,20 @@ def _by_size(answer: Answer) -> list[str]:
         (
             size_cell(answer, size),
             "cannot tell" if best.estimate is None else str(best.estimate),
-            units.count_set(best.set),
+            units.count_set(best.set) if best.set else "-",
             "-" if best.within_tolerance is None else str(best.within_tolerance),
         )
         for size, best in others.items()
     ]
     tolerance = f"within {100 * answer.optimal_devices.tolerance:g} %"
+    missing: dict[str, list[str]] = {}
+    for size, best in others.items():
+        if best.estimate is None and best.reason:
+            missing.setdefault(best.reason, []).append(size_text(answer, size))
     return [
         "  at the other sizes",
         table((size_header(answer), "optimum", "not excluded", tolerance), rows, numeric=(0, 1, 3)),
+        *(sentence(f"{units.joined(sizes)}: cannot tell: {why}", indent=2) for why, sizes in missing.items()),
     ]
 
 

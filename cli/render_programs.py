@@ -53,7 +53,7 @@ def _row(plan: Plan, program: Program) -> tuple[str, ...]:
         units.quantity(facts.flops),
         units.quantity(facts.bytes_accessed),
         "\n".join(counted(map(collective_text, facts.collectives))) or "none",
-        ", ".join(remarks(facts)),
+        ", ".join([*remarks(facts), *(["not jitted: compiled as one program"] if program.pieces else [])]),
     )
 
 

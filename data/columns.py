@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .delimited import Row, Table
+from .delimited import Table
+from .layout import Row
+from .numerals import Ambiguous, is_number
 from .store import RecordError
 
 TARGETS = {
@@ -32,30 +34,54 @@ WORDS = frozenset({"strategy", "role", "collective"})
 """Targets that may be given as one word for all rows, where no column bears that name."""
 
 NUMBERS = frozenset({"devices", "latency_s", "size", "size_per_device", "message_bytes", "work", "flops"})
-"""Targets that may be one column over another."""
+"""Targets that may be made of several columns."""
 
 LEAVE_OUT = "leave the row out (a # in front makes it a comment)"
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_LEADING = re.compile(rf"({_NUMBER})\s*([*/])\s*(.+)")
-_TRAILING = re.compile(rf"(.+?)\s*([*/])\s*({_NUMBER})")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a value comes from: ``factor * column / over``, ``factor / column``, or one number or word for all rows."""
+    """Where a value comes from: a factor times the columns ``above`` over those ``below``, or one word for all rows."""
 
-    column: str | None = None
+    above: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
     factor: float = 1.0
-    reciprocal: bool = False
     word: str | None = None
-    over: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the value is made of."""
+        return self.above + self.below
+
+    @property
+    def column(self) -> str | None:
+        """The one column that the value is made of, whatever its factor; None where there are several, or none."""
+        return self.columns[0] if len(self.columns) == 1 else None
+
+    @property
+    def reciprocal(self) -> bool:
+        """Whether it is a number over columns."""
+        return bool(self.below) and not self.above
+
+    def __mul__(self, other: Source) -> Source:
+        return Source(self.above + other.above, self.below + other.below, self.factor * other.factor)
+
+    def __truediv__(self, other: Source) -> Source:
+        return Source(self.above + other.below, self.below + other.above, self.factor / other.factor)
+
+    def __str__(self) -> str:
+        """As ``--columns`` takes it."""
+        number = [f"{self.factor:g}"] if self.factor != 1 or not self.above else []
+        above = [f'"{name}"' if "," in name else name for name in self.above]
+        return "/".join(["*".join([*number, *above]), *(f'"{name}"' if "," in name else name for name in self.below)])
 
     def text(self, row: Row, table: Table) -> str | None:
         """The value as it stands; None where blank."""
-        if self.column is None:
+        if not self.columns:
             return self.word or f"{self.factor:g}"
-        return row.values[table.index[self.column]] or None
+        return row.values[table.index[self.columns[0]]] or None
 
     def number(self, row: Row, table: Table, target: str) -> float:
         """The value after arithmetic.
@@ -65,14 +91,13 @@ class Source:
         RecordError
             If it is blank, no number, not finite, or 0 under a fraction.
         """
-        if self.column is None:
+        if not self.columns:
             return self.factor
-        value = _read(self.column, row, table, target)
-        if self.over is not None:
-            value = value / self._below(self.over, row, table, target)
-        if self.reciprocal:
-            return self.factor / self._below(self.column, row, table, target)
-        return value if self.factor == 1 else value * self.factor
+        value = math.prod(_read(column, row, table, target) for column in self.above)
+        under = [self._below(column, row, table, target) for column in self.below]
+        # A whole number stays one: a size above 2**53 must not go through a float.
+        value = value if self.factor == 1 else value * self.factor
+        return value / math.prod(under) if under else value
 
     def _below(self, column: str, row: Row, table: Table, target: str) -> float:
         if (value := _read(column, row, table, target)) == 0:
@@ -83,23 +108,51 @@ class Source:
 
 
 def _read(column: str, row: Row, table: Table, target: str) -> float:
-    """The number in a column, whole where it is written so: a size above 2**53 must not go through a float."""
+    """The number in a column, whole where it is written so."""
     text = row.values[table.index[column]]
     where = f"{table.path}, line {row.line}, column {column!r}"
     if not text:
         raise RecordError(f"{where}: blank, but {target} is needed in every row; fill it, or {LEAVE_OUT}.")
-    if table.decimal_comma and re.fullmatch(r"[+-]?\d+,\d+", text):
-        text = text.replace(",", ".")
+    marks = table.marks[column]
+    if isinstance(marks, Ambiguous):
+        first, second = (table.rows[i] for i in marks)
+        raise RecordError(
+            f"{table.path}, column {column!r}: line {first.line} holds {first.values[table.index[column]]!r} and line "
+            f"{second.line} {second.values[table.index[column]]!r}, which no one decimal mark explains. Write all of "
+            "them with the same one, and nothing between thousands."
+        )
+    text = marks.plain(text)
     try:
         value = float(text)
     except ValueError:
-        raise RecordError(
-            f"{where}: {text!r} is no number. Name another column for {target} with --columns {target}=NAME"
-            + (" (or size=1 when all rows have the same size)." if target == "size" else ".")
-        ) from None
+        raise RecordError(f"{where}: {text!r} is no number. {_what_to_do(column, text, table, target)}") from None
     if not math.isfinite(value):
         raise RecordError(f"{where}: {text!r} is no finite number; {LEAVE_OUT}.")
     return int(text) if re.fullmatch(r"\d+", text) else value
+
+
+def _what_to_do(column: str, text: str, table: Table, target: str) -> str:
+    """What helps with a value that is no number."""
+    bad = [
+        row.line for row, value in zip(table.rows, table.plain(column), strict=True) if value and not is_number(value)
+    ]
+    one = " (or size=1 when all rows have the same size)" if target == "size" else ""
+    if match := re.fullmatch(rf"({_NUMBER})\s*[a-zA-Zµμ%/]+", text):
+        return f"Write {match[1]} alone; its unit is for --columns to say, as in {target}={column}/1e3 or *1e6{one}."
+    if re.fullmatch(r"[+-]?\d{1,3}(?:,\d{3})+", text):
+        return "Write it with nothing between thousands, and with a point for the decimal mark."
+    if len(bad) < len(table.rows):
+        also = f" (as on {_lines(bad)})" if len(bad) > 1 else ""
+        return (
+            f"Where there is no value, as of a run that failed, {LEAVE_OUT}{also}; if {target} stands in another "
+            f"column, name it with --columns {target}=NAME{one}."
+        )
+    return f"Name another column for {target} with --columns {target}=NAME{one}."
+
+
+def _lines(numbers: Sequence[int], shown: int = 5) -> str:
+    more = f" and {len(numbers) - shown} more" if len(numbers) > shown else ""
+    return f"lines {', '.join(map(str, numbers[:shown]))}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,51 +202,43 @@ def parse_notes(columns: str | Mapping[str, str] | None, table: Table) -> frozen
     RecordError
         If a column is not in the file; the message lists those that are.
     """
-    found = (_source("note", name, table).column for said, name in _pairs(columns, "--columns") if said == "note")
-    return frozenset(column for column in found if column is not None)
+    said = (_source("note", name, table).columns for target, name in _pairs(columns, "--columns") if target == "note")
+    return frozenset(column for names in said for column in names)
 
 
 def _source(target: str, expression: str, table: Table) -> Source:
     """An existing column's name wins over arithmetic, at every step; so ``ns/op/1e9`` works when ``ns/op`` exists."""
-    name, factor, reciprocal = expression, 1.0, False
-    if (column := _column(name, table)) is not None:
-        return Source(column)
-    if re.fullmatch(_NUMBER, name):
-        return Source(factor=float(name))
-    if target in WORDS and re.fullmatch(r"[A-Za-z][\w-]*", name):
-        return Source(word=name)
-    if match := _TRAILING.fullmatch(name):
-        name, operator, number = match.groups()
-        factor = _factor(operator, number, target, expression)
-    if (column := _column(name, table)) is None and (match := _LEADING.fullmatch(name)):
-        number, operator, name = match.groups()
-        reciprocal = operator == "/"
-        factor *= float(number)
-        column = _column(name, table)
-    if column is None and target in NUMBERS and not reciprocal and (ratio := _ratio(name, table)):
-        return Source(ratio[0], factor, over=ratio[1])
-    if column is None:
+    if target in WORDS and _column(expression, table) is None and re.fullmatch(r"[A-Za-z][\w-]*", expression):
+        return Source(word=expression)
+    try:
+        source = _product(expression, table)
+    except ZeroDivisionError:
+        raise RecordError(f"--columns {target}={expression}: a factor of 0.") from None
+    if source is None or (target not in NUMBERS and len(source.columns) > 1):
+        name = re.sub(rf"^{_NUMBER}\s*[*/]\s*|\s*[*/]\s*{_NUMBER}$", "", expression)
         raise RecordError(
-            f"{table.path}: no column {name!r} (from --columns {target}={expression}). "
-            f"The columns are {', '.join(table.header)}."
+            f"{table.path}: no column {name!r} (from --columns {target}={expression}). {table.columns_in_words()}."
         )
-    return Source(column, factor, reciprocal)
+    return source
 
 
-def _factor(operator: str, number: str, target: str, expression: str) -> float:
-    value = float(number)
-    if value == 0:
-        raise RecordError(f"--columns {target}={expression}: a factor of 0.")
-    return value if operator == "*" else 1 / value
-
-
-def _ratio(name: str, table: Table) -> tuple[str, str] | None:
-    """Two columns with a slash between, whose own names may hold slashes (``batch/img/s``)."""
-    for slash in re.finditer("/", name):
-        above, below = _column(name[: slash.start()], table), _column(name[slash.end() :], table)
-        if above is not None and below is not None:
-            return above, below
+def _product(text: str, table: Table) -> Source | None:
+    """A column, a number, or several of them with ``*`` and ``/`` between; the longest name wins."""
+    if (atom := _atom(text, table)) is not None:
+        return atom
+    for sign in re.finditer(r"[*/]", text):
+        left, right = text[: sign.start()], text[sign.end() :]
+        if (last := _atom(right, table)) is not None and (before := _product(left, table)) is not None:
+            if last.factor == 0:
+                raise ZeroDivisionError
+            return before * last if sign[0] == "*" else before / last
     return None
+
+
+def _atom(text: str, table: Table) -> Source | None:
+    if (column := _column(text, table)) is not None:
+        return Source((column,))
+    return Source(factor=float(text)) if re.fullmatch(_NUMBER, text.strip()) else None
 
 
 def _column(name: str, table: Table) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,10 +22,14 @@ KINDS = {
     "ppermute": "collective-permute",
     "collectivepermute": "collective-permute",
     "sendrecv": "collective-permute",
+    "reducescatterblock": "reduce-scatter",
     "broadcast": "collective-broadcast",
+    "bcast": "collective-broadcast",
     "collectivebroadcast": "collective-broadcast",
 }
-"""Names of collectives in other tools, letters only."""
+"""Names of collectives in other tools, letters only, without the tool's own (``MPI_``, ``nccl``, ``_perf``)."""
+
+_TOOLS = re.compile(r"^(?:mpi|osu|nccl|rccl|lax|jaxlax)|perf$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,9 +47,9 @@ class Measurement:
     line: int
 
 
-def to_record(table: Table, rows: Sequence[Measurement], path: str) -> Record:
+def to_record(table: Table, rows: Sequence[Measurement], path: str, assumed: tuple[str, ...] = ()) -> Record:
     """Measurements as a record of one foreign sweep on a ``strong`` or ``weak`` path."""
-    return Record.from_lines(_lines(table, rows, _plan(table, rows, path)), source=str(table.path))
+    return Record.from_lines(_lines(table, rows, _plan(table, rows, path), assumed), source=str(table.path))
 
 
 def _plan(table: Table, rows: Sequence[Measurement], path: str) -> Plan:
@@ -71,7 +76,7 @@ def _plan(table: Table, rows: Sequence[Measurement], path: str) -> Plan:
     )
 
 
-def _lines(table: Table, rows: Sequence[Measurement], plan: Plan) -> list[Line]:
+def _lines(table: Table, rows: Sequence[Measurement], plan: Plan, assumed: tuple[str, ...]) -> list[Line]:
     """The record's lines: one program a cell and launch, one visit a round (without rounds, a replicate)."""
     sweep = str(table.path)
     kind = _common(table, "device_kind")
@@ -85,6 +90,7 @@ def _lines(table: Table, rows: Sequence[Measurement], plan: Plan) -> list[Line]:
             plan=plan,
             foreign=True,
             source=_common(table, "source") or str(table.path),
+            assumed=assumed,
         )
     ]
     lines += [
@@ -126,7 +132,7 @@ def _visits(rows: Sequence[Measurement]) -> dict[tuple[str, Cell], list[list[int
 def _facts(table: Table, rows: Sequence[Measurement]) -> dict[Cell, ProgramFacts]:
     """What the file says of the programs: the collective of a chain row; of others their work and their lack of one."""
     _refuse_mixed_collectives(table, rows)
-    kind = _kind(table, rows) if any(row.cell.role == "chain" for row in rows) else ""
+    kind = timed_kind(table, rows) if any(row.cell.role == "chain" for row in rows) else ""
     facts: dict[Cell, ProgramFacts] = {}
     for row in rows:
         cell, payload = row.cell, row.cell.payload_bytes
@@ -183,10 +189,10 @@ def _letters(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalpha())
 
 
-def _kind(table: Table, rows: Sequence[Measurement]) -> str:
+def timed_kind(table: Table, rows: Sequence[Measurement]) -> str:
     """Kind of the collectives that were timed, one for the whole file; all-reduce when the file does not say."""
     name = next((row.collective for row in rows if row.cell.role == "chain"), None) or "all-reduce"
-    key = _letters(name)
+    key = _TOOLS.sub("", _letters(name))
     if key not in KINDS:
         known = ", ".join(sorted(set(KINDS.values())))
         raise RecordError(

@@ -7,17 +7,19 @@ which rows to take by ``where``, and whether the total or the share of a device 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
 
 from ..model.cell import AS_WRITTEN, ROLES, Cell
+from .assumed import refuse_total_work, take_total_for_granted
+from .bandwidths import check_bandwidths
 from .columns import LEAVE_OUT, TARGETS, Source, parse_columns, parse_notes, parse_where
 from .delimited import Row, Table, read_table
 from .foreign import Measurement, to_record
-from .mixtures import refuse_mixed_settings, refuse_mixed_text, values_in_words
-from .rates import refuse_rate_of_elements
+from .mixtures import refuse_mixed_settings, refuse_mixed_text, refuse_repeats, values_in_words
+from .rates import check_rates
 from .schema import MAX_DEVICES, MAX_SIZE
 from .store import Record, RecordError
 
@@ -40,11 +42,11 @@ def read_csv(
 
     Parameters
     ----------
-    path : of a comma-separated file with a header
+    path : of a file with a header, its values separated by commas (or as ``layout.lay_out`` finds)
     columns : str or mapping, optional
-        What each column means: ``devices=gpus,latency_s=ms/1e3,size=batch``. Left: one of ``TARGETS``. Right: a
-        column, optionally multiplied or divided by a number, ``1/column`` for rates of calls, ``size/column`` for
-        rates of elements (``latency_s=batch/images_per_s``), or one number for all rows.
+        What each column means: ``devices=gpus,latency_s=ms/1e3,size=batch``. Left: one of ``TARGETS``. Right: columns
+        and numbers with ``*`` and ``/`` between: ``1/column`` for rates of calls, ``size/column`` for rates of elements
+        (``latency_s=batch_per_gpu*gpus/images_per_s``), or one number for all rows.
         Columns that already bear a target's name need no mention.
     scaling : ``strong`` or ``weak``, optional
         Whether a series keeps the global size or the size per device. Needed unless the sizes leave no choice.
@@ -59,17 +61,29 @@ def read_csv(
     table = read_table(Path(path))
     sources, notes = parse_columns(columns, table), parse_notes(columns, table)
     table = _choose(table, where)
+    said = sources.keys()
     sources = _with_defaults(sources, table, notes)
+    unasked = sources.keys() - said
     _need(("devices", "latency_s"), sources, table)
-    # What a time was computed from besides itself (batch/rate) may still be a setting that nobody mentioned.
-    used = {name for source in sources.values() if (name := source.over or source.column)} | notes
+    used = {name for target, source in sources.items() for name in _spoken_for(target, source)} | notes
     refuse_mixed_text(table, used)
-    path_kind = _path(table, sources, scaling)
+    told = _told(table, scaling)
+    path_kind = told or _path(table, sources)
     rows = [_measurement(row, table, sources, path_kind) for row in table.rows]
     refuse_mixed_settings(table, used, [row.cell.num_devices for row in rows], [row.cell for row in rows])
-    _refuse_repeats(rows, table, used)
-    refuse_rate_of_elements(rows, table, sources["latency_s"], path_kind)
-    return to_record(table, rows, path_kind)
+    refuse_repeats(rows, table, used)
+    check_bandwidths(rows, table, notes)
+    if "work" in unasked:
+        refuse_total_work(rows, table, sources)
+    assumed = check_rates(rows, table, sources, path_kind, told=told is not None)
+    if told is None:
+        assumed += take_total_for_granted(rows, table, sources, used)
+    return to_record(table, rows, path_kind, assumed)
+
+
+def _spoken_for(target: str, source: Source) -> tuple[str, ...]:
+    """The columns that a target accounts for. What a time was computed from besides itself may still be a setting."""
+    return source.below or source.above if target == "latency_s" else source.columns
 
 
 def _need(targets: tuple[str, ...], sources: Mapping[str, Source], table: Table) -> None:
@@ -81,8 +95,9 @@ def _need(targets: tuple[str, ...], sources: Mapping[str, Source], table: Table)
                 "latency_s": " or latency_s=1/throughput, where that counts elements latency_s=size/throughput",
             }
             raise RecordError(
-                f"{table.path}: column {target!r} is {'blank in every row' if blank else 'missing'}. The columns are "
-                f"{', '.join(table.header)}; say which one holds it, for example --columns {target}=NAME{also[target]}."
+                f"{table.path}: column {target!r} is {'blank in every row' if blank else 'missing'}. "
+                f"{table.columns_in_words()}; say which one holds it, for example "
+                f"--columns {target}=NAME{also[target]}."
             )
 
 
@@ -101,28 +116,31 @@ def _choose(table: Table, where: str | Mapping[str, str] | None) -> Table:
 def _with_defaults(sources: Mapping[str, Source], table: Table, notes: frozenset[str]) -> dict[str, Source]:
     """Add the columns that bear a target's name, hold something, and were not given another meaning."""
     found = dict(sources)
-    used = {source.column for source in sources.values() if source.over is None} | notes
+    used = {source.column for source in sources.values()} | notes
     for target, names in TARGETS.items():
         if target in found or (target in SIZES and SIZES & sources.keys()):
             continue
         for name in names:
             if name in table.index and name not in used and any(table.column(name)):
-                found[target] = Source(column=name)
+                found[target] = Source((name,))
                 break
     if sources.keys().isdisjoint(SIZES) and found.keys() >= SIZES:
         raise RecordError(f"{table.path}: has size and size_per_device; say which to use, --columns size=size.")
     return found
 
 
-def _path(table: Table, sources: Mapping[str, Source], scaling: str | None) -> str:
-    """The sweep's path: as told, as the file's own ``scaling`` column says, or where the sizes leave no choice."""
+def _told(table: Table, scaling: str | None) -> str | None:
+    """The sweep's path as the user or the file's own ``scaling`` column says it."""
     if scaling is None and "scaling" in table.index:
         said = set(table.column("scaling"))
         scaling = said.pop() if len(said) == 1 else None
-    if scaling is not None:
-        if scaling not in ("strong", "weak"):
-            raise RecordError(f"{table.path}: scaling must be 'strong' or 'weak', got {scaling!r}.")
-        return scaling
+    if scaling not in ("strong", "weak", None):
+        raise RecordError(f"{table.path}: scaling must be 'strong' or 'weak', got {scaling!r}.")
+    return scaling
+
+
+def _path(table: Table, sources: Mapping[str, Source]) -> str:
+    """The sweep's path where the sizes leave no choice."""
     if "message_bytes" in sources or sources.keys().isdisjoint(SIZES):
         return "strong"
     if len({sources["devices"].number(row, table, "devices") for row in table.rows}) == 1:
@@ -180,9 +198,13 @@ def _measurement(row: Row, table: Table, sources: Mapping[str, Source], path: st
     devices = _whole(sources["devices"].number(row, table, "devices"), "devices", row, table, least=1)
     latency_s = sources["latency_s"].number(row, table, "latency_s")
     if latency_s <= 0:
+        signal_below_noise = (
+            " A difference of two timings below 0 is smaller than their noise, and its mean would be biased without "
+            "the rows below 0: measure longer, or give both times (--columns role=NAME: workload, local, null)."
+        )
         raise RecordError(
             f"{_at(row, table)}: latency_s is {latency_s:g}; a time must be above 0. Where a run failed, or took less "
-            f"than its clock shows, {LEAVE_OUT}."
+            f"than its clock shows, {LEAVE_OUT}.{signal_below_noise if latency_s < 0 else ''}"
         )
     if latency_s > LONGEST_S:
         raise RecordError(
@@ -257,29 +279,6 @@ def _whole(value: float, target: str, row: Row, table: Table, *, least: int) -> 
     if not least <= whole <= largest:
         raise RecordError(f"{_at(row, table)}: {target} is {value:g}; it must lie between {least} and {largest}.")
     return whole
-
-
-def _refuse_repeats(rows: Sequence[Measurement], table: Table, used: set[str]) -> None:
-    """Rows of one cell that bear the same replicate are two things: some column that was not named differs."""
-    seen: dict[tuple[object, ...], Measurement] = {}
-    for row in rows:
-        if row.replicate is None:
-            return
-        first = seen.setdefault((row.cell, row.launch, row.round, row.replicate), row)
-        if first is not row:
-            a, b = (next(r for r in table.rows if r.line == line) for line in (first.line, row.line))
-            differ = [
-                column
-                for column, x, y in zip(table.header, a.values, b.values, strict=True)
-                if x != y and column not in used
-            ]
-            if not differ:
-                continue
-            raise RecordError(
-                f"{table.path}: lines {first.line} and {row.line} have the same devices, size and replicate "
-                f"({row.replicate}); they differ in {', '.join(differ)}. Take some rows with "
-                "--where, or name the column that tells repeats apart with --columns replicate=NAME (or round=NAME)."
-            )
 
 
 def _at(row: Row, table: Table) -> str:

@@ -21,6 +21,8 @@ QUEUED_CALLS = 4
 MAX_DEVICES = 2**31 - 1
 MAX_SIZE = 2**62 - 1
 """Larger counts and sizes are slips of the pen, and no longer fit the arithmetic."""
+MAX_AMOUNT = 1e30
+"""Flops or bytes of one call, or of one second: no machine does as many in a life."""
 
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -90,7 +92,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="sweep", omit_defaults=True):
-    """Opens a sweep. ``foreign``: read from another tool's log; ``synthetic``: made by the simulator."""
+    """Opens a sweep. ``foreign``: read from another tool's log; ``synthetic``: made by the simulator.
+
+    assumed : what the reader of a foreign file took for granted, a sentence each
+    """
 
     schema: int
     sweep: str
@@ -100,6 +105,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="sw
     foreign: bool = False
     synthetic: bool = False
     source: str | None = None
+    assumed: tuple[str, ...] = ()
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -174,6 +180,9 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="
 
     control : where a control came from (``hand-written``, ``user``, ``automatic``)
     moved_bytes : that each call moves to the devices first, at least; None: nothing, as far as can be seen
+    pieces : that a workload's function which is not jitted starts when it is called as it is, about; it was compiled as
+        one program. None: one
+    fingerprint : hash of what was lowered, by which an edit is told; None: not said, or nothing was lowered
     """
 
     sweep: str
@@ -184,6 +193,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     facts: ProgramFacts | None = None
     control: str | None = None
     moved_bytes: int | None = None
+    pieces: int | None = None
+    fingerprint: str | None = None
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="visit", omit_defaults=True):
@@ -202,7 +213,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="vi
     round: int
     position: int
     time: float
-    warmups: int
+    warmups: Annotated[int, msgspec.Meta(ge=0)]
     latency_ns: tuple[Nanoseconds, ...]
     dispatch_ns: tuple[Nanoseconds, ...] = ()
     queued_ns: Nanoseconds | None = None

@@ -484,8 +484,10 @@ class NamedWarning(msgspec.Struct, frozen=True, kw_only=True):
 
     ``name``: ``forced-devices``, ``few-cores``, ``throttled``, ``other-load``, ``coarse-clock``, ``drift``,
     ``frequency``, ``clock-jump``, ``suspended`` or ``unlike-machines``; of programs and times that are not
-    what they are taken for ``impossible-rate``, ``not-waited-for``, ``unlike-control``, ``padding``,
-    ``unlike-strategies`` or ``inputs-moved``. ``doubts_verdict``: it can change the verdict.
+    what they are taken for ``impossible-rate``, ``odd-repeats``, ``first-repeats``, ``not-waited-for``,
+    ``unlike-control``, ``slower-control``, ``repeated-work``, ``padding``, ``unlike-strategies``, ``inputs-moved``,
+    ``changed-program`` or ``compiled-whole``.
+    ``doubts_verdict``: it can change the verdict.
     """
 
     name: str

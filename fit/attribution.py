@@ -29,6 +29,7 @@ UNPLACED = "-unplaced"
 CANNOT_COMMUNICATE = "the compiled program cannot communicate"
 NO_COLLECTIVE_SAID = "the file says that the program has no collective"
 NO_LAW = "no physical law fits"
+NOT_JUDGED = "no physical law could be judged"
 NO_SEPARATION = "the laws that fit cannot tell its causes apart"
 
 
@@ -170,8 +171,7 @@ def _split(
         if by_law is not None:
             return by_law
         if fits is not None:
-            fitting = any(report.adequate for report in fits.reports)
-            route = Route(note=f"{(route.note or '').rstrip('.')}, and {NO_SEPARATION if fitting else NO_LAW}")
+            route = Route(note=f"{(route.note or '').rstrip('.')}, and {_why_no_law(fits)}")
     seconds: dict[str, np.ndarray | None] = dict.fromkeys(CAUSES)
     sources: dict[str, str] = {}
     reasons: dict[str, str] = {}
@@ -217,6 +217,13 @@ def _missing(table: LaunchTable, strategy: str, role: str) -> str:
     if owners and strategy not in owners:
         return f"the {role} control was measured for {', '.join(owners)} only"
     return f"no {role} control was measured"
+
+
+def _why_no_law(fits: LawFits) -> str:
+    if any(report.adequate for report in fits.reports):
+        return NO_SEPARATION
+    # Without an adequate one those kept are the unjudged that describe the cells they were fitted to.
+    return NOT_JUDGED if fits.kept else NO_LAW
 
 
 def _by_law(

@@ -75,7 +75,10 @@ def _count(ratios: Mapping[int, Comparison], confidence: float, *, downwards: bo
     """The first count that beats the reference, in the order given; ``downwards``: the order descends."""
     if not ratios:
         return BreakEvenCount(
-            estimate=None, set=(), outcome="undecided", reason="nothing to compare: fewer than two counts at this size"
+            estimate=None,
+            set=(),
+            outcome="undecided",
+            reason="nothing to compare: the reference, or every other count, is not known at this size",
         )
     estimate = next((n for n, r in ratios.items() if r.estimate < 0), None)
     at_least = downwards and estimate == next(iter(ratios))

@@ -16,7 +16,7 @@ import numpy as np
 from ..model.cell import Cell, devices
 from .answer import Break, Estimate
 from .changepoint import Change, Curve, Form, Terms, change_point
-from .intervals import log_t_estimate, p_differs, residual_estimate
+from .intervals import EXACT, log_t_estimate, p_differs, residual_estimate
 from .launches import LaunchTable
 from .segment_trend import SegmentTrend
 from .trend import Baseline
@@ -345,7 +345,8 @@ def _factor(change: Change, curves: Sequence[Curve], confidence: float) -> Estim
     if mean.size > 1:
         return log_t_estimate(np.exp(mean), confidence)
     error = change.spread * np.sqrt(2 / len(logs))
-    return residual_estimate(float(mean[0]), error, change.freedom, confidence, log=True)
+    exact = change.spread <= EXACT
+    return residual_estimate(float(mean[0]), error, change.freedom, confidence, log=True, exact=exact)
 
 
 def _count_reason(table: LaunchTable, role: str, strategy: str, change: Change, factor: Estimate) -> str:

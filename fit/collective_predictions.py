@@ -93,7 +93,9 @@ class _Route:
         else:
             mean = float(values.mean())
             error = float(np.sqrt(row @ self.fitted.covariance @ row)) / mean
-            latency = residual_estimate(float(np.log(mean)), error, self.fitted.dof, confidence, log=True)
+            latency = residual_estimate(
+                float(np.log(mean)), error, self.fitted.dof, confidence, log=True, exact=self.fitted.exact
+            )
         return latency
 
     def _row(self, cell: Cell) -> np.ndarray | None:

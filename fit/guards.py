@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..data.schema import MAX_DEVICES
 from ..model.cell import Cell, devices
 from ..model.control import same_bytes, same_flops
 from ..model.divided_work import repeated_work
@@ -14,6 +15,7 @@ from .attribution import UNPLACED
 from .comparing.sides import Side, unlike_programs
 from .intervals import t_estimate
 from .launches import LaunchTable
+from .repeats import doubt
 
 WORK_GROWS = 8.0
 """Factor of the work from the smallest size to the largest, from which the time must show it."""
@@ -34,30 +36,45 @@ def guard_warnings(table: LaunchTable, strategy: str, largest: int) -> tuple[Nam
     """
     cells = [c for c in table.select("workload", strategy) if c.num_devices <= largest]
     found = [
-        *impossible_rates(table),
-        *_not_waited_for(table, strategy, largest),
+        *times_of_other_work(table, strategy, largest),
         *_unlike_control(table, cells),
         *_slower_control(table, cells),
         *_repeated_work(table, cells),
         *_padding(table, cells),
         *_unlike_strategies(table, strategy, cells),
         *_inputs_moved(table, strategy, cells),
+        *_changed_program(table),
+        *_compiled_whole(table, cells),
     ]
     return tuple(found)
 
 
-def impossible_rates(table: LaunchTable) -> tuple[NamedWarning, ...]:
-    """What was left out because no device computes so fast."""
-    return tuple(NamedWarning(name="impossible-rate", text=words, doubts_verdict=True) for words in table.impossible)
+def times_of_other_work(table: LaunchTable, strategy: str, largest: int = MAX_DEVICES) -> tuple[NamedWarning, ...]:
+    """What the times alone say against themselves: not one call each, not waited for, or of other work.
+
+    Parameters
+    ----------
+    table : LaunchTable
+    strategy, largest : in question: its counts up to the largest one asked for
+    """
+    found = [NamedWarning(name="impossible-rate", text=words, doubts_verdict=True) for words in table.impossible]
+    odd = {c: one for c, one in table.odd_repeats.items() if c.strategy == strategy and c.num_devices <= largest}
+    if odd:
+        found.append(NamedWarning(name="odd-repeats", text=doubt(odd), doubts_verdict=True))
+    if growth := stands_still(table, strategy, largest):
+        found.append(NamedWarning(name="not-waited-for", text=growth, doubts_verdict=True))
+    if table.first_left_out:
+        found.append(NamedWarning(name="first-repeats", text=table.first_left_out))
+    return tuple(found)
 
 
-def _not_waited_for(table: LaunchTable, strategy: str, largest: int) -> Iterator[NamedWarning]:
-    """Time that stands still over the sizes while the work grows, on every count: in data from elsewhere alone.
+def stands_still(table: LaunchTable, strategy: str, largest: int = MAX_DEVICES) -> str | None:
+    """Say so where the time stands still over the sizes while the work grows, on every count, in data from elsewhere.
 
     Calls that were timed here were waited for; there a small program's time stands still for its dispatch.
     """
     if not table.foreign:
-        return
+        return None
     grown: list[tuple[float, float]] = []
     for n in (n for n in table.devices("workload", strategy) if n <= largest):
         cells = sorted((c for c in table.select("workload", strategy) if c.num_devices == n), key=lambda c: c.size)
@@ -65,14 +82,14 @@ def _not_waited_for(table: LaunchTable, strategy: str, largest: int) -> Iterator
         work = _work(table, last) / _work(table, first)
         if work >= WORK_GROWS:
             grown.append((work, float(np.nanmean(_row(table, last)) / np.nanmean(_row(table, first)))))
-    if grown and all(time < TIME_STANDS for _, time in grown):
-        work, time = max(grown)
-        text = (
-            f"the time grows by a factor of {time:.3g} while the work of a device grows by {work:.3g}: either each "
-            "call costs its dispatch alone, or it was not waited for (jax.block_until_ready), and the times are those "
-            "of starting the work"
-        )
-        yield NamedWarning(name="not-waited-for", text=text, doubts_verdict=True)
+    if not grown or any(time >= TIME_STANDS for _, time in grown):
+        return None
+    work, time = max(grown)
+    return (
+        f"the time grows by a factor of {time:.3g} while the work of a device grows by {work:.3g}: either each call "
+        "costs its dispatch alone, or it was not waited for (jax.block_until_ready), and the times are those of "
+        "starting the work"
+    )
 
 
 def _row(table: LaunchTable, cell: Cell) -> np.ndarray:
@@ -178,6 +195,18 @@ def _unlike_strategies(table: LaunchTable, strategy: str, cells: list[Cell]) -> 
             yield NamedWarning(name="unlike-strategies", text=text)
 
 
+def _changed_program(table: LaunchTable) -> list[NamedWarning]:
+    """Launches of different programs in one file: edited between them, or another one at every start."""
+    if (found := table.changed_program) is None:
+        return []
+    words = found.told("some launches have", "others")
+    text = (
+        f"launches measured different programs ({words}): the file was edited between them, or makes another program at "
+        "every start; a mean over them is the time of none"
+    )
+    return [NamedWarning(name="changed-program", text=text, doubts_verdict=found.one is not None)]
+
+
 def _inputs_moved(table: LaunchTable, strategy: str, cells: list[Cell]) -> Iterator[NamedWarning]:
     moved = [(table.moved_bytes[c], c) for c in cells if c in table.moved_bytes]
     if moved and not strategy.endswith(UNPLACED):
@@ -188,3 +217,14 @@ def _inputs_moved(table: LaunchTable, strategy: str, cells: list[Cell]) -> Itera
             "transfer"
         )
         yield NamedWarning(name="inputs-moved", text=text)
+
+
+def _compiled_whole(table: LaunchTable, cells: list[Cell]) -> Iterator[NamedWarning]:
+    """A function that was not jitted, and was timed as one compiled program all the same."""
+    if pieces := max((table.pieces.get(cell, 0) for cell in cells), default=0):
+        text = (
+            "the function is not jitted; it was compiled as one program and timed as that. Called as it is, it starts "
+            f"about {pieces} one after another, with a dispatch each, and its Python too: jit it where you use it, "
+            "or these are not the times of your calls"
+        )
+        yield NamedWarning(name="compiled-whole", text=text)

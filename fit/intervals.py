@@ -21,6 +21,10 @@ NOT_FINITE = "not measured in every launch"
 NOT_POSITIVE = "not positive in every launch, so it has no logarithm"
 RESIDUALS = "residuals, replication unknown"
 NO_FREEDOM = "no degrees of freedom are left"
+EXACT = 1e-9
+RESOLUTION_S = 0.5e-9
+"""A record holds whole nanoseconds, so a time that a formula gives is up to half of one off."""
+EXACT_FIT = "the numbers fit to the last digit (made by a formula, or rounded and too few)"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -161,8 +165,32 @@ def tost(values: np.ndarray, margin: float, *, null: float = 0.0, confidence: fl
     return Equivalence(margin=margin, p=p, equivalent=p < 1 - confidence)
 
 
+def fits_exactly(residual_s: np.ndarray, time_s: np.ndarray) -> bool:
+    """Whether residuals are the rounding of the times, both of shape (C,), seconds: then they tell of no error."""
+    return bool(np.all(np.abs(residual_s) <= np.maximum(EXACT * np.abs(time_s), RESOLUTION_S)))
+
+
+def without_rounding(values: np.ndarray, matrix: np.ndarray, time_s: np.ndarray) -> np.ndarray:
+    """Coefficients, shape (P, G), with those set to 0 whose terms are rounding in every cell.
+
+    Parameters
+    ----------
+    values : ndarray, shape (P, G)
+    matrix : ndarray, shape (C, P), of which ``matrix @ values`` are times, seconds
+    time_s : ndarray, shape (C,), seconds
+    """
+    share = (np.abs(matrix) / np.abs(time_s)[:, None]).max(axis=0)
+    return np.where(np.abs(values) * share[:, None] <= EXACT, 0.0, values)
+
+
 def residual_estimate(
-    estimate: float, standard_error: float, dof: int, confidence: float = 0.95, *, log: bool = False
+    estimate: float,
+    standard_error: float,
+    dof: int,
+    confidence: float = 0.95,
+    *,
+    log: bool = False,
+    exact: bool = False,
 ) -> Estimate:
     """Interval from the residuals of a fit, for foreign data whose replication is unknown.
 
@@ -174,6 +202,8 @@ def residual_estimate(
         Points minus parameters; without any there is no interval.
     log : bool
         Return the exponentials.
+    exact : bool
+        The residuals are rounding (``fits_exactly``): there is no interval.
 
     Returns
     -------
@@ -183,6 +213,8 @@ def residual_estimate(
     scale = np.exp if log else float
     if dof < 1:
         return Estimate(estimate=float(scale(estimate)), reason=f"{RESIDUALS}: {NO_FREEDOM}")
+    if exact:
+        return Estimate(estimate=float(scale(estimate)), reason=EXACT_FIT)
     half = _quantile(confidence, dof) * standard_error
     interval = (float(scale(estimate - half)), float(scale(estimate + half)))
     return Estimate(estimate=float(scale(estimate)), interval=interval, reason=RESIDUALS)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..data.machines import described, devices_differ
 from ..data.rounds import TimedVisit, barred, select_sweeps, timed_visits
+from ..data.same_programs import Unlike, mixed, programs_of
 from ..data.schema import Closing, Failure, Launch, Plan, Trace
 from ..data.store import Record, RecordError
 from ..model.cell import Cell
@@ -19,6 +20,7 @@ from ..model.law import ONE_PROCESS, Spread
 from ..model.program import ProgramFacts
 from .impossible import leave_out_impossible
 from .intervals import MIN_LAUNCHES
+from .repeats import FarOff, leave_out_first, odd_repeats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +50,13 @@ class LaunchTable:
     sentinel_s : per launch: when the sentinel was visited and its time, seconds, shape (2, rounds); empty where the
         plan has none. It is no cell: it answers how steady the machine was, not what the workload costs.
     impossible : what was left out because no device computes so fast, in words, one a cell
+    first_left_out : that the first repeats of data from elsewhere were left out, in words; None where they were not
+    odd_repeats : repeats of data from elsewhere that lie far off and are in the times, by the cell they shift
+    changed_program : a cell of which the launches measured different programs; None where nothing says that they did
+    partial_launches : why launches that are named give no intervals, in words; None where they do, or none is named
     moved_bytes : that each call of a cell moves to the devices first
+    pieces : that a cell's function starts when it is called as it is, where it was compiled as one program
+    assumed : what the reader of foreign data took for granted, a sentence each
     """
 
     plan: Plan
@@ -70,9 +78,15 @@ class LaunchTable:
     closings: tuple[Closing, ...] = ()
     sentinel_s: tuple[np.ndarray, ...] = ()
     impossible: tuple[str, ...] = ()
+    first_left_out: str | None = None
+    odd_repeats: Mapping[Cell, FarOff] = field(default_factory=dict)
+    partial_launches: str | None = None
+    changed_program: Unlike | None = None
     moved_bytes: Mapping[Cell, int] = field(default_factory=dict)
+    pieces: Mapping[Cell, int] = field(default_factory=dict)
     synthetic: bool = False
     foreign: bool = False
+    assumed: tuple[str, ...] = ()
     source: str = "<memory>"
 
     @property
@@ -185,6 +199,9 @@ def from_record(record: Record, *, links: bool = False) -> LaunchTable:
     complete = [v for v in visits if v.complete and v.cell.role != "sentinel"]
     if not complete:
         raise RecordError(f"{record.source}: {impossible[0] if impossible else _why_nothing(record)}.")
+    first_left_out = None
+    if sweep.foreign:
+        complete, first_left_out = leave_out_first(complete)
     cells = tuple(sorted({v.cell for v in complete}, key=lambda cell: cell.sort_key))
     whole = _whole_launches(complete, len(cells)) if sweep.foreign else set()
     named = len({v.visit.launch for v in complete})
@@ -216,9 +233,15 @@ def from_record(record: Record, *, links: bool = False) -> LaunchTable:
         closings=_of(record.closings, launches),
         sentinel_s=_sentinel(visits, launches),
         impossible=impossible,
+        first_left_out=first_left_out,
+        odd_repeats=odd_repeats(complete, by_launch=replicated) if sweep.foreign else {},
+        partial_launches=_partial(complete, cells) if named > 1 and not replicated else None,
         moved_bytes={p.cell: p.moved_bytes for p in record.programs if p.moved_bytes},
+        pieces={p.cell: p.pieces for p in record.programs if p.pieces},
+        changed_program=mixed(programs_of(launches, record.programs)),
         synthetic=any(s.synthetic for s in record.sweeps),
         foreign=sweep.foreign,
+        assumed=sweep.assumed,
         source=record.source,
     )
 
@@ -266,6 +289,9 @@ def _why_nothing(record: Record) -> str:
     if failed and {program.cell for program in record.programs} <= barred(record):
         first = failed[0]
         return f"every cell failed, and nothing was measured (first: {first.cell}: {first.error}: {first.message})"
+    if found := mixed(programs_of(record.launches, record.programs)):
+        words = found.told("some have", "others")
+        return f"its launches measured different programs, {words}, and none holds the cells of all; measure anew with -o"
     return "no launch has a complete round over all cells; measure again with a larger --budget"
 
 
@@ -316,3 +342,25 @@ def _whole_launches(visits: Sequence[TimedVisit], num_cells: int) -> set[str]:
     for v in visits:
         seen[v.visit.launch].add(v.cell)
     return {launch for launch, cells in seen.items() if len(cells) == num_cells}
+
+
+def _partial(visits: Sequence[TimedVisit], cells: Sequence[Cell]) -> str:
+    """Which launches that foreign data name lack which cells, and what to do for intervals."""
+    seen: dict[str, set[Cell]] = {}
+    for v in visits:
+        seen.setdefault(v.visit.launch, set()).add(v.cell)
+    lacking = {launch: [cell for cell in cells if cell not in there] for launch, there in seen.items()}
+    lacking = {launch: cells for launch, cells in lacking.items() if cells}
+    launch, missing = next(iter(lacking.items()))
+    whole = len(seen) - len(lacking)
+    text = (
+        f"{whole or 'none'} of the {len(seen)} launches named hold{'s' * (whole < 2)} every cell, and intervals take "
+        f"{MIN_LAUNCHES} that do (launch {launch} lacks {missing[0]}"
+        f"{f' and {len(missing) - 1} more' if len(missing) > 1 else ''})"
+    )
+    if all(len({cell.num_devices for cell in there}) == 1 for there in seen.values()):
+        return (
+            f"{text}: each measured one device count. Where they are independent runs, number them 1, 2, 3 ... anew "
+            "for every count and name that column with --columns launch=NAME"
+        )
+    return f"{text}: measure the cells that are missing, or take only those that all launches hold, with --where"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -161,10 +162,13 @@ class Costs:
     def known(self, axis_size: int) -> tuple[CountCost, ...]:
         """Admissible counts that were measured, or are predicted with a judged error; ascending.
 
-        Where the replication is unknown no count between measured ones: it was not tried, and its error is a guess.
+        Where the replication is unknown no count between measured ones, and none that the trend carries beyond the
+        sizes timed on it: it was not tried there, and its error is a guess.
         """
-        costs = (self.at(n, axis_size) for n in self.admissible(axis_size) if self._may_decide(n))
-        return tuple(c for c in costs if c.routes and all(r.discrepancy is not None for r in c.routes))
+        costs = (self.at(n, axis_size) for n in self.admissible(axis_size))
+        return tuple(
+            c for c in costs if c.routes and all(r.discrepancy is not None for r in c.routes) and self._may_decide(c)
+        )
 
     def at(self, num_devices: int, axis_size: int) -> CountCost:
         """The cost of one count: from the data where measured, else by every kept law, else by the baseline."""
@@ -177,9 +181,12 @@ class Costs:
             num_devices=num_devices, axis_size=axis_size, kind=kind, routes=routes, source=source, units=units
         )
 
-    def _may_decide(self, num_devices: int) -> bool:
+    def _may_decide(self, cost: CountCost) -> bool:
         counts = self.table.devices("workload", self.strategy)
-        return not self._replication_unknown or num_devices in counts or num_devices > counts[-1]
+        if not self._replication_unknown or cost.num_devices > counts[-1]:
+            return True
+        by_trend = self.fits is not None and cost.routes[0].source == self.fits.baseline.name
+        return cost.num_devices in counts and not (by_trend and cost.kind == "extrapolated")
 
     @property
     def _replication_unknown(self) -> bool:
@@ -198,7 +205,8 @@ class Costs:
         if self.fits is None:
             return "refused", "not measured, and no law was fitted", []
         kind = self._kind(num_devices, axis_size)
-        laws = [law for law in self.fits.kept if kind == "interpolated" or law.discrepancy is not None]
+        # Every law answers between the ends of both axes, measured corner or not: its own cells determine it there.
+        laws = [law for law in self.fits.kept if law.discrepancy is not None or self._in_range(num_devices, axis_size)]
         # The law closest to the held-out cells first: its prediction is the estimate.
         laws.sort(key=lambda law: np.inf if law.discrepancy is None else law.discrepancy)
         for predictors in (laws, [self.fits.baseline]):
@@ -213,11 +221,28 @@ class Costs:
         size = self.table.plan.global_size(num_devices, axis_size)
         return self.table.time("workload", self.strategy, num_devices, size)
 
+    def _in_range(self, num_devices: int, axis_size: int) -> bool:
+        counts, sizes = self._places
+        return bool(counts.min() <= num_devices <= counts.max() and sizes.min() <= axis_size <= sizes.max())
+
     def _kind(self, num_devices: int, axis_size: int) -> Kind:
-        counts = self.table.devices("workload", self.strategy)
-        sizes = self.table.sizes("workload", self.strategy)
-        inside = counts[0] <= num_devices <= counts[-1] and sizes[0] <= axis_size <= sizes[-1]
+        """Interpolated where something was measured on every side: fewer and more devices, each smaller and larger.
+
+        A table may lack a corner: there the smallest and the largest of each axis do not tell.
+        """
+        counts, sizes = self._places
+        inside = all(
+            np.any(a & b)
+            for a in (counts <= num_devices, counts >= num_devices)
+            for b in (sizes <= axis_size, sizes >= axis_size)
+        )
         return "interpolated" if inside else "extrapolated"
+
+    @cached_property
+    def _places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Count and entry of the size axis of every measured cell, each of shape (C,)."""
+        cells = self.table.select("workload", self.strategy)
+        return np.array([c.num_devices for c in cells]), np.array([self.table.axis_size(c) for c in cells])
 
 
 def _predicted(

@@ -45,7 +45,7 @@ def optimum(
     -------
     Optimum
         ``found`` when the regret of ``estimate`` is at most ``tolerance`` with the stated confidence, or no other
-        count is left in the set.
+        count is left in the set. Of a single known count nothing is said: it was compared with none.
 
     Notes
     -----
@@ -64,6 +64,8 @@ def optimum(
     if not counts:
         return no_optimum(axis_size, tolerance, "no admissible count was measured at this size; measure it")
     within, counts = _candidates(costs, axis_size, counts, tolerance)
+    if len(counts) == 1:
+        return no_optimum(axis_size, tolerance, "only one count is known at this size; measure others")
     means = np.array([c.log_cost().estimate for c in counts])
     best = _best(counts)
     ratios = [[a.log_ratio(b) for b in counts if b is not a] for a in counts]
@@ -134,8 +136,6 @@ def _excluded(ratios: Sequence[Comparison], confidence: float) -> bool:
 def _regret(ratios: Sequence[Comparison], excess: float, confidence: float) -> Estimate:
     """Cost over the least cost, less 1; ``excess`` is the estimate on the log scale."""
     estimate = float(np.expm1(excess))
-    if not ratios:
-        return Estimate(estimate=estimate, reason="no other count to compare with")
     if reason := next((r.reason for r in ratios if r.reason), None):
         return Estimate(estimate=estimate, reason=reason)
     corrected = 1 - (1 - confidence) / len(ratios)
@@ -153,8 +153,6 @@ def _end(ratio: Comparison, confidence: float, side: int) -> float:
 def _why_undecided(
     ratios: Sequence[Sequence[Comparison]], left: Sequence[int], regret: Estimate, tolerance: float
 ) -> str | None:
-    if len(ratios) == 1:
-        return "only one count is known at this size; measure others"
     if reason := next((r.reason for row in ratios for r in row if r.reason), None):
         return reason
     if len(left) == 1 or (regret.interval and regret.interval[1] is not None and regret.interval[1] <= tolerance):

@@ -10,7 +10,7 @@ import numpy as np
 from ..model.law import Design
 from ..model.rank import TOLERANCE, Identifiability, identify
 from .answer import Estimate, Parameter
-from .intervals import residual_estimate, t_estimate
+from .intervals import fits_exactly, residual_estimate, t_estimate, without_rounding
 
 PUSHED_BELOW = "not identified: the data push it below 0"
 BELOW_ALONE = "not identified: its estimate lies below 0, and there is no interval"
@@ -29,6 +29,7 @@ class Launches:
     determined : ndarray, shape (rank, P), orthonormal: the combinations of scaled parameters that are determined
     lengths : ndarray, shape (P,), of the weighted columns, which scale the parameters
     dof : cells minus rank
+    exact : the cell means lie on the law but for rounding
     known : the same in words
     """
 
@@ -37,6 +38,7 @@ class Launches:
     determined: np.ndarray
     lengths: np.ndarray
     dof: int
+    exact: bool
     known: Identifiability
 
     def determines(self, combination: np.ndarray) -> bool:
@@ -59,7 +61,7 @@ def fit_launches(design: Design, weights: np.ndarray, latency_s: np.ndarray) -> 
     -----
     Columns are scaled to unit length first, so neither seconds against microseconds nor bytes against steps decides
     what counts as rank; directions that the design does not determine get no value at all (the pseudo-inverse), where
-    normal equations would return coefficients of 1e13.
+    normal equations would return coefficients of 1e13. A parameter whose term is rounding in every cell is 0.
     """
     root = np.sqrt(weights)[:, None]
     matrix, scaled = design.matrix * root, latency_s * root
@@ -73,12 +75,14 @@ def fit_launches(design: Design, weights: np.ndarray, latency_s: np.ndarray) -> 
     mean = scaled.mean(axis=1)
     residual = mean - left @ (left.T @ mean)
     dof = len(matrix) - known.rank
+    mean_s = latency_s.mean(axis=1)
     return Launches(
-        values=inverse @ (left.T @ scaled) / lengths[:, None],
+        values=without_rounding(inverse @ (left.T @ scaled) / lengths[:, None], design.matrix, mean_s),
         covariance=inverse @ inverse.T / np.outer(lengths, lengths) * (residual @ residual / max(dof, 1)),
         determined=right,
         lengths=lengths,
         dof=dof,
+        exact=fits_exactly(residual / root[:, 0], mean_s),
         known=known,
     )
 
@@ -141,7 +145,7 @@ def _parameter(
         found, dof = t_estimate(values, confidence), values.size - 1
     else:
         error, dof = float(np.sqrt(fitted.covariance[np.ix_(columns, columns)].sum())), fitted.dof
-        found = residual_estimate(mean, error, dof, confidence)
+        found = residual_estimate(mean, error, dof, confidence, exact=fitted.exact)
     if not replicated and not dof:
         found = Estimate(estimate=mean, reason=AS_MANY)
     return not_below_zero(mean, found, unit, remark)

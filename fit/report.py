@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import cast
 
 from .adequacy import MIN_COUNTS
@@ -32,6 +33,7 @@ from .optimum import optimum
 from .overlap import overlaps
 from .paired import paired_tests
 from .predictions import predictions
+from .question import check_largest, check_reference, check_size, check_strategy
 from .queued import queued_law
 from .scaling_numbers import scaling_numbers
 from .separation import separating_devices
@@ -41,9 +43,8 @@ from .traced import traced_calls, why_not_traced
 from .verdict import verdict
 from .weak import weak_efficiency
 
-
-class QuestionError(ValueError):
-    """Something was asked for that was not measured; the message says what was."""
+MOST_QUOTED = 120
+"""Characters of a failure's reason among the warnings; the record holds all of it."""
 
 
 def answer(
@@ -79,21 +80,27 @@ def answer(
     Raises
     ------
     QuestionError
-        If the strategy, size or reference count was not measured, or ``max_devices`` lies below the reference.
+        If the strategy, size or reference count was not measured, or ``max_devices`` lies below the reference, or of
+        collectives alone more is asked than their time.
     """
     if not table.strategies:
         return collectives_only(
             table,
+            strategy=strategy,
+            size=size,
+            objective=objective,
+            reference=reference,
             interval_method=_interval_method(table),
             max_devices=max_devices,
             tolerance=tolerance,
             confidence=confidence,
             margin=margin,
         )
-    strategy, size = _check_place(table, strategy, size)
-    counts = table.devices("workload", strategy)
-    reference = _check_reference(counts, reference)
-    largest = _check_largest(counts, reference, max_devices)
+    strategy = check_strategy(table.strategies, strategy)
+    sizes, counts = table.sizes("workload", strategy), table.devices("workload", strategy)
+    size = check_size(sizes, size)
+    reference = check_reference(counts, reference)
+    largest = check_largest(counts, reference, max_devices)
     objective = objective or cast("Objective", table.plan.objective)
     borders = breaks(table, strategy, confidence=confidence, seed=seed)
     fits = reject_single_laws(fit_laws(table, strategy, confidence=confidence, margin=margin), borders)
@@ -102,7 +109,6 @@ def answer(
     decision = verdict(table, strategy, size=size, objective=objective, **bounds)
     named = _doubts_first((*guard_warnings(table, strategy, largest), *named_warnings(table, strategy, largest)))
     growth = headline_growth(table, strategy, size, **bounds)
-    sizes = table.sizes("workload", strategy)
     best = {
         s: optimum(table, strategy, fits, axis_size=s, tolerance=tolerance, confidence=confidence, seed=seed, **costs)
         for s in sizes
@@ -155,7 +161,7 @@ def answer(
         predictions=predictions(table, strategy, fits, confidence=confidence, **costs),
         curves=program_curves(table, confidence),
         warnings=(
-            *_warnings(table, strategy, fits, largest, named),
+            *_warnings(table, strategy, fits, reference, largest, named),
             *_beyond_what_was_judged(fits, counts[-1], max_devices),
             *break_warnings(borders),
         ),
@@ -184,35 +190,6 @@ def _doubts_first(named: tuple[NamedWarning, ...]) -> tuple[NamedWarning, ...]:
     return tuple(sorted(named, key=lambda one: not one.doubts_verdict))
 
 
-def _check_place(table: LaunchTable, strategy: str | None, size: int | None) -> tuple[str, int]:
-    strategies = table.strategies
-    strategy = strategy or strategies[0]
-    if strategy not in strategies:
-        raise QuestionError(f"strategy {strategy!r} was not measured; measured: {', '.join(strategies)}.")
-    sizes = table.sizes("workload", strategy)
-    size = sizes[-1] if size is None else size
-    if size not in sizes:
-        raise QuestionError(f"size {size} was not measured; measured: {', '.join(map(str, sizes))}.")
-    return strategy, size
-
-
-def _check_reference(counts: tuple[int, ...], reference: int | None) -> int:
-    if reference is None:
-        return counts[0]
-    if reference not in counts:
-        raise QuestionError(f"reference {reference} was not measured; measured: {', '.join(map(str, counts))}.")
-    return reference
-
-
-def _check_largest(counts: tuple[int, ...], reference: int, max_devices: int | None) -> int:
-    """The largest measured count up to ``max_devices``: what was not measured has no causes."""
-    if max_devices is None:
-        return counts[-1]
-    if max_devices < reference:
-        raise QuestionError(f"max_devices {max_devices} lies below the reference count {reference}.")
-    return max(n for n in counts if n <= max_devices)
-
-
 def _interval_method(table: LaunchTable) -> str:
     if not table.replicated:
         return "residuals, replication unknown"
@@ -222,16 +199,26 @@ def _interval_method(table: LaunchTable) -> str:
 
 
 def _warnings(
-    table: LaunchTable, strategy: str, fits: LawFits, largest: int, named: tuple[NamedWarning, ...]
+    table: LaunchTable,
+    strategy: str,
+    fits: LawFits,
+    reference: int,
+    largest: int,
+    named: tuple[NamedWarning, ...],
 ) -> tuple[str, ...]:
     """What a reader must know beside the numbers, most important first."""
     found = []
     if table.synthetic:
         found.append("synthetic data: made by the simulator, not measured")
     found += [f"{one.name}: {one.text}" for one in named if one.doubts_verdict]
+    found += table.assumed
+    if fewer := [str(n) for n in table.devices("workload", strategy) if n < reference]:
+        found.append(f"counts below the reference of {reference} are left out: measured were {', '.join(fewer)}")
     if table.replicated and table.num_launches < MIN_LAUNCHES:
         found.append(f"{table.num_launches} complete launches: no intervals; measure at least {MIN_LAUNCHES}")
-    if table.foreign and not table.replicated:
+    if table.partial_launches:
+        found.append(f"no intervals of times: {table.partial_launches}")
+    elif table.foreign and not table.replicated:
         found.append(
             "no intervals of times: nothing says which rows come from independent runs; where a column does, name it "
             "with --columns launch=NAME (three runs or more, each with every cell)"
@@ -241,8 +228,12 @@ def _warnings(
         found.append(f"no local control: {table.refused}")
     if table.excluded_launches:
         found.append(f"{table.excluded_launches} launches that do not hold every cell once are left out")
-    lost = {str(f.cell) for f in table.failures if f.cell is not None and f.stage in ("visit", "compile", "build")}
-    found += [f"failed while measuring: {cell}" for cell in sorted(lost)]
+    lost = {
+        str(f.cell): f"{f.error}: {textwrap.shorten(f.message, MOST_QUOTED, placeholder=' ...')}"
+        for f in table.failures
+        if f.cell is not None and f.stage in ("visit", "compile", "build")
+    }
+    found += [f"failed while measuring: {cell} ({reason})" for cell, reason in sorted(lost.items())]
     found += why_not_traced(table)
     if not fits.kept:
         found.append("no law predicts held-out cells well enough and as well as the trend: predictions are the trend's")

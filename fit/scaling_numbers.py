@@ -18,7 +18,7 @@ from ..model.law import terms, work
 from ..model.rank import TOLERANCE
 from ..model.unmeasured import facts_at
 from .answer import Estimate, ScalingNumbers
-from .intervals import t_estimate
+from .intervals import t_estimate, without_rounding
 from .launches import LaunchTable
 from .lawfit import LawFits
 from .parameters import Launches
@@ -182,7 +182,7 @@ def _form(curve: _Curve, size: int) -> tuple[np.ndarray, ...]:
         raise _None("the law gives no positive time there")
     if np.abs(basis @ found.mean(axis=1) - mean).max() > FORM * mean.max():
         raise _None("the law's time is not of the form q + K/n + D n")
-    _, k, d, once = found
+    _, k, d, once = without_rounding(found, basis, mean)
     return times[0], k, d, once
 
 

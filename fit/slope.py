@@ -9,7 +9,7 @@ import numpy as np
 
 from .answer import DeviceSlope, Estimate
 from .attribution import counts_at
-from .intervals import residual_estimate, t_estimate
+from .intervals import fits_exactly, residual_estimate, t_estimate, without_rounding
 from .launches import LaunchTable
 
 STRAIGHT = 0.1
@@ -53,8 +53,8 @@ def device_slope(
     times = np.array([t for t in found if t is not None])
     design = np.column_stack([np.ones(len(counts)), counts])
     inverse = np.linalg.inv(design.T @ design)
-    lines = inverse @ design.T @ times
     means = times.mean(axis=1)
+    lines = without_rounding(inverse @ design.T @ times, design, means)
     residuals = means - design @ lines.mean(axis=1)
     misfit = float(np.sqrt(np.mean((residuals / means) ** 2)))
     if table.replicated:
@@ -62,8 +62,9 @@ def device_slope(
     else:
         dof = len(counts) - 2
         errors = np.sqrt(np.diag(inverse) * (residuals @ residuals) / max(dof, 1))
+        exact = fits_exactly(residuals, means)
         intercept, slope = (
-            residual_estimate(float(row.mean()), float(error), dof, confidence)
+            residual_estimate(float(row.mean()), float(error), dof, confidence, exact=exact)
             for row, error in zip(lines, errors, strict=True)
         )
     return DeviceSlope(
@@ -78,9 +79,9 @@ def device_slope(
 
 
 def _remark(slope: Estimate, points: int, *, replicated: bool) -> str | None:
-    """What the interval leaves open, in words."""
+    """What the interval leaves open, or why there is none, in words."""
     if slope.interval is None or slope.interval[0] is None or slope.interval[1] is None:
-        return None
+        return None if replicated else slope.reason
     if not slope.interval[0] <= 0 <= slope.interval[1]:
         return None
     if replicated:

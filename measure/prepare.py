@@ -12,6 +12,7 @@ import jax
 from ..model.program import ProgramFacts
 from . import guards
 from .call_watch import work_in_pause
+from .fingerprint import fingerprint
 from .hlo import program_facts
 from .processes.meshes import from_host
 from .workload import MeasureError
@@ -32,6 +33,9 @@ class Prepared:
     compiled : None where the program could not be lowered: it is timed with its program unknown
     compile_s : lowering and compiling, seconds
     moved_bytes : moved to the devices at each call, as far as can be seen; None: nothing
+    pieces : of a function that was not jitted, and was compiled as one program: how many it starts when it is called as
+        it is, about; None: one
+    fingerprint : of what was lowered; None where nothing was
     """
 
     call: Callable[[], Any]
@@ -42,6 +46,8 @@ class Prepared:
     facts: ProgramFacts | None = None
     compile_s: float | None = None
     moved_bytes: int | None = None
+    pieces: int | None = None
+    fingerprint: str | None = None
 
     @property
     def runs_alone(self) -> bool:
@@ -55,12 +61,12 @@ class Prepared:
         return (fn, args[0], args[1:]) if self.carries else (fn, args)
 
 
-def _at_once() -> None:
+def _at_once(_fingerprint: str | None = None) -> None:
     """Wait for nobody."""
 
 
 def prepare(
-    built: Any, *, place: bool = True, work: float | None = None, before_call: Callable[[], None] = _at_once
+    built: Any, *, place: bool = True, work: float | None = None, before_call: Callable[..., None] = _at_once
 ) -> Prepared:
     """Compile what ``build`` returned, put its inputs in place, and call it once.
 
@@ -70,7 +76,7 @@ def prepare(
     place : whether inputs are moved to where the compiled program wants them; else each call moves them
     work : declared work of one device, where XLA cannot know it
     before_call : called when all is ready for calls that other processes may take part in, and they must know of each
-        other that none has failed; may raise
+        other that none has failed; given the program's fingerprint where it was lowered; may raise
 
     Raises
     ------
@@ -83,6 +89,7 @@ def prepare(
     jitted = fn if hasattr(fn, "lower") else jax.jit(fn)
     try:
         start = time.perf_counter()
+        pieces = None if jitted is fn else _pieces(jitted, args)
         lowered = jitted.lower(*args)
         compiled = lowered.compile()
         compile_s = time.perf_counter() - start
@@ -94,10 +101,12 @@ def prepare(
     in_place = all(map(_lies, jax.tree.leaves(args), wanted))
     placed = _placed(args, wanted) if place else args
     if carries:
-        return _carrying(jitted, compiled, placed, compile_s, before_call, in_place=in_place, work=work)
+        carrying = _carrying(jitted, lowered, compiled, placed, compile_s, before_call, in_place=in_place, work=work)
+        return replace(carrying, pieces=pieces)
     facts = program_facts(compiled, placed, work=work, in_place=in_place)
     moved = sum(leaf.nbytes for leaf, w in zip(jax.tree.leaves(placed), wanted, strict=True) if not _lies(leaf, w))
-    before_call()
+    mark = fingerprint(lowered)
+    before_call(mark)
     with guards.donations_named():
         guards.refuse_outputs(jax.block_until_ready(compiled(*placed)))
     guards.refuse_donated(placed)
@@ -109,6 +118,8 @@ def prepare(
         facts=facts,
         compile_s=compile_s,
         moved_bytes=moved or None,
+        pieces=pieces,
+        fingerprint=mark,
     )
 
 
@@ -131,6 +142,12 @@ def _describe(value: Any) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(type(item).__name__ for item in value)})"
     return type(value).__name__
+
+
+def _pieces(jitted: Any, args: tuple[Any, ...]) -> int | None:
+    """Operations and jitted functions at the top of a function; a wrapper around one jitted function is that one."""
+    count = len(jitted.trace(*args).jaxpr.eqns)
+    return count if count > 1 else None
 
 
 def _refuse_static(compiled: Any, args: tuple[Any, ...]) -> None:
@@ -165,7 +182,7 @@ def _moved(leaf: Any, wanted: Any) -> Any:
 
 
 def _as_it_is(
-    fn: Callable[..., Any], args: tuple[Any, ...], carries: bool, before_call: Callable[[], None]
+    fn: Callable[..., Any], args: tuple[Any, ...], carries: bool, before_call: Callable[..., None]
 ) -> Prepared:
     """A function that cannot be lowered, called as plain Python."""
     idle_s = work_in_pause()
@@ -186,10 +203,11 @@ def _as_it_is(
 
 def _carrying(
     jitted: Any,
+    lowered: Any,
     compiled: Any,
     args: tuple[Any, ...],
     compile_s: float,
-    before_call: Callable[[], None],
+    before_call: Callable[..., None],
     *,
     in_place: bool,
     work: float | None,
@@ -198,7 +216,8 @@ def _carrying(
     for _ in range(_SETTLE):
         # Read before the call: it may donate the state.
         facts = program_facts(compiled, args, work=work, in_place=in_place)
-        before_call()
+        mark = fingerprint(lowered)
+        before_call(mark)
         with guards.donations_named():
             outputs = jax.block_until_ready(compiled(*args))
         guards.refuse_outputs(outputs)
@@ -215,9 +234,11 @@ def _carrying(
                 compiled=compiled,
                 facts=facts,
                 compile_s=compile_s,
+                fingerprint=mark,
             )
         start = time.perf_counter()
-        compiled = jitted.lower(*args).compile()
+        lowered = jitted.lower(*args)
+        compiled = lowered.compile()
         compile_s = time.perf_counter() - start
     raise MeasureError(
         "the state that step returns differs from the one it takes (shape, type or sharding) at every call; "

@@ -15,7 +15,9 @@ from ...data.rounds import timed_visits
 from ...data.store import Record
 from ...data.surroundings import Surroundings, surroundings
 from ..answer import Diagnostic
+from ..guards import stands_still
 from ..launches import LaunchTable
+from ..repeats import drop_first
 from ..sample import Sample
 from .drift import machine_drift
 from .influence import chosen_law, deciding_cell, fitted_times, influential_cell
@@ -112,14 +114,15 @@ def diagnose(
     strategy = strategy or next(iter(table.strategies), table.cells[0].strategy)
     several = len({cell.num_devices for cell in table.cells if cell.strategy == strategy}) > 1
     fits = fit_laws(table, strategy, confidence=confidence, margin=margin) if several else None
-    groups = by_cell_and_launch(timed_visits(record))
+    visits = timed_visits(record)
+    groups = by_cell_and_launch(drop_first(visits) if table.first_left_out else visits)
     found = list(table_diagnostics(table, strategy, fits, confidence=confidence))
     if table.replicated:
         found += machine_drift(table)
         found += [normal_launches(table), first_calls(groups), position(groups, len(table.cells))]
     else:
         found += series(groups)
-    found += _possible_rates(table)
+    found += _times_of_other_work(table)
     if fits is not None and fits.laws:
         found += _law_errors(table, strategy, fits)
         counts, sizes = table.devices("workload", strategy), table.sizes("workload", strategy)
@@ -143,19 +146,18 @@ def diagnose(
     )
 
 
-def _possible_rates(table: LaunchTable) -> list[Diagnostic]:
-    """What was left out because no device computes so fast; nothing where nothing was."""
+def _times_of_other_work(table: LaunchTable) -> list[Diagnostic]:
+    """What was left out, and strategies whose times stand still; nothing where nothing was found."""
+    why = "find out why, before the other times are trusted"
+    found = [("possible rates", *words.split(": ", 1), why) for words in table.impossible]
+    if table.first_left_out:
+        found.append(("first repeats", "every cell", table.first_left_out, "warm up before the first timed call"))
+    for strategy in table.strategies:
+        if words := stands_still(table, strategy):
+            found.append(("waited for", f"{strategy}, all sizes", words, "block until the result is ready"))
     return [
-        judged(
-            "possible rates",
-            words.partition(": ")[0],
-            statistic=len(table.impossible),
-            p=None,
-            failed=True,
-            words=words.partition(": ")[2],
-            remedy="find out why, before the other times are trusted",
-        )
-        for words in table.impossible
+        judged(name, where, statistic=1.0, p=None, failed=True, words=words, remedy=remedy)
+        for name, where, words, remedy in found
     ]
 
 

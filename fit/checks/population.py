@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
+from ...model.cell import Cell
 from ..answer import Diagnostic
 from ..intervals import holm
 from ..launches import LaunchTable
 from .residuals import LEVEL, Residuals, judged, others, percent, skipped
 
 SMALLER_MODE = 0.2
-"""Share of the replicates that the smaller mode must have: fewer are outliers, not a population."""
+"""Share of the replicates that the smaller mode must have, two at least: fewer are outliers, not a population."""
 
 APART = 0.10
 MIN_VALUES = 20
@@ -50,7 +52,7 @@ def _splits(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     ``ordered`` has shape (..., n), each row ascending; the first two have shape (..., splits), the sizes (splits,).
     """
     count = ordered.shape[-1]
-    least = max(1, int(np.ceil(SMALLER_MODE * count)))
+    least = max(2, int(np.ceil(SMALLER_MODE * count)))
     lower = np.arange(least, count - least + 1)
     sums = np.cumsum(ordered - ordered.mean(axis=-1, keepdims=True), axis=-1)[..., lower - 1]
     return sums, sums**2 * (1 / lower + 1 / (count - lower)), lower
@@ -83,51 +85,72 @@ def one_population_p(inside: float, count: int) -> float:
     return float(1 + (least <= inside).sum()) / (DRAWS + 1)
 
 
+class _Tested(NamedTuple):
+    """One cell whose replicates (``kind``: visits, launches, repeats) were split in two."""
+
+    cell: Cell
+    split: Split
+    kind: str
+    p: float
+
+
 def modes(residuals: Residuals) -> Diagnostic:
     """Look for cells whose visits, or launches, fall in two groups.
 
     Visits count as replicates only where half of the launches or more hold both groups; else the launches are what
     differs, and there are only G of them.
     """
-    name = "one population"
     tested = [found for cell in range(len(residuals.cells)) if (found := _modes_of(residuals, cell)) is not None]
+    return _judge(tested, f"fewer than {MIN_VALUES} visits a cell", "give the sweep a larger --budget", "visits")
+
+
+def one_population(times: Mapping[Cell, np.ndarray]) -> Diagnostic:
+    """Look for cells whose repeats, each of shape (R,), seconds, fall in two groups."""
+    tested = [
+        _Tested(cell, split, "repeats", _p(split, one.size))
+        for cell, one in times.items()
+        if one.size >= MIN_LAUNCHES and (split := two_means(np.log(one))).apart > 0
+    ]
+    reason = f"no cell has {MIN_LAUNCHES} repeats that differ"
+    return _judge(tested, reason, "give the raw times of each repeat", "repeats")
+
+
+def _judge(tested: Sequence[_Tested], why_not: str, how: str, kind: str) -> Diagnostic:
+    name = "one population"
     if not tested:
-        return skipped(name, f"fewer than {MIN_VALUES} visits a cell", "give the sweep a larger --budget")
-    adjusted = holm([p for *_, p in tested])
+        return skipped(name, why_not, how)
+    adjusted = [1.0 if p is None else p for p in holm([one.p for one in tested])]
     failing = [
-        (p, cell, split, kind)
-        for (cell, split, kind, _), p in zip(tested, adjusted, strict=True)
-        if p is not None and p < LEVEL and np.expm1(split.apart) >= APART
+        (one, p) for one, p in zip(tested, adjusted, strict=True) if p < LEVEL and np.expm1(one.split.apart) >= APART
     ]
     if not failing:
-        best = min(range(len(tested)), key=lambda i: tested[i][3])
-        cell, split, _, _ = tested[best]
+        best = min(range(len(tested)), key=lambda i: tested[i].p)
         return judged(
             name,
-            str(residuals.cells[cell]),
-            statistic=split.inside,
+            str(tested[best].cell),
+            statistic=tested[best].split.inside,
             p=adjusted[best],
             failed=False,
-            words="no cell's visits fall in two groups",
+            words=f"no cell's {kind} fall in two groups",
             remedy="",
         )
     # The workload is what is asked about; of several, the cell whose groups lie furthest apart.
-    p, cell, split, kind = max(failing, key=lambda one: (residuals.cells[one[1]].role == "workload", one[2].apart))
+    worst, p = max(failing, key=lambda one: (one[0].cell.role == "workload", one[0].split.apart))
     return judged(
         name,
-        f"{residuals.cells[cell]}{others(len(failing) - 1)}",
-        statistic=split.inside,
+        f"{worst.cell}{others(len(failing) - 1)}",
+        statistic=worst.split.inside,
         p=p,
         failed=True,
-        words=f"{kind} fall in two groups, the slower one {percent(split.apart)} above",
+        words=f"{worst.kind} fall in two groups, the slower one {percent(worst.split.apart)} above",
         remedy="their mean describes neither: find what switches (a program run inline or on a pool, clock, "
         "placement), or compare counts that are free of it",
     )
 
 
-def _modes_of(residuals: Residuals, cell: int) -> tuple[int, Split, str, float] | None:
+def _modes_of(residuals: Residuals, cell: int) -> _Tested | None:
     per_launch = [block[cell][np.isfinite(block[cell])] for block in residuals.rounds]
-    level = residuals.launches[cell] + residuals.launch_effects
+    level = residuals.levels[cell]
     if len(per_launch) == level.size:
         visits = np.concatenate([values + shift for values, shift in zip(per_launch, level, strict=True)])
         if visits.size >= MIN_VALUES:
@@ -137,13 +160,21 @@ def _modes_of(residuals: Residuals, cell: int) -> tuple[int, Split, str, float] 
                 for values, shift in zip(per_launch, level, strict=True)
             ]
             if np.mean(both) >= 0.5:
-                return cell, split, "visits", one_population_p(split.inside, visits.size)
+                return _Tested(residuals.cells[cell], split, "visits", one_population_p(split.inside, visits.size))
     if level.size < MIN_LAUNCHES:
         return None
-    split = two_means(residuals.launches[cell])
-    # Only tight clusters are worth the draws; everything else has a p-value far from small.
-    p = one_population_p(split.inside, level.size) if split.inside < 0.03 and np.expm1(split.apart) >= APART else 1.0
-    return cell, split, "launches", p
+    split = two_means(level)
+    p = _p(split, level.size)
+    if len(residuals.cells) > 1:
+        # A launch that is slower as a whole is no mode of the cell: it must fall in two beside the other cells too.
+        p = max(p, _p(two_means(level - residuals.launch_effects), level.size))
+    return _Tested(residuals.cells[cell], split, "launches", p)
+
+
+def _p(split: Split, count: int) -> float:
+    """p-value of one population; of few values only tight clusters are worth the draws, all else is far from small."""
+    worth = np.expm1(split.apart) >= APART and (split.inside < 0.03 or count >= MIN_VALUES)
+    return one_population_p(split.inside, count) if worth else 1.0
 
 
 def copies(table: LaunchTable) -> Diagnostic:

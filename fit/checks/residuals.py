@@ -28,7 +28,8 @@ class Residuals:
     ----------
     cells : C cells
     mean_s : ndarray, shape (C,), seconds: geometric mean over launches
-    launches : ndarray, shape (C, G): log time minus the cell's mean minus the launch's effect
+    levels : ndarray, shape (C, G): log time minus the cell's mean
+    launches : ndarray, shape (C, G): the same minus the launch's mean over cells
     launch_effects : ndarray, shape (G,): how much slower a launch was as a whole (median over cells)
     rounds : a launch each, shape (C, R): log visit minus the cell's mean in that launch; NaN where not visited
     round_effects : a launch each, shape (R,): how much slower a round was as a whole (median over cells), mean 0
@@ -36,6 +37,7 @@ class Residuals:
 
     cells: tuple[Cell, ...]
     mean_s: np.ndarray
+    levels: np.ndarray
     launches: np.ndarray
     launch_effects: np.ndarray
     rounds: tuple[np.ndarray, ...]
@@ -47,13 +49,14 @@ class Residuals:
         there = np.isfinite(table.latency_s).all(axis=1)
         logs = np.log(table.latency_s[there])
         mean = logs.mean(axis=1, keepdims=True)
-        effects = np.median(logs - mean, axis=0)
+        levels = logs - mean
         rounds = tuple(_centred(np.log(block[there])) for block in table.rounds_s)
         return cls(
             cells=tuple(table.cells[i] for i in np.flatnonzero(there)),
             mean_s=np.exp(mean[:, 0]),
-            launches=logs - mean - (logs - mean).mean(axis=0),
-            launch_effects=effects,
+            levels=levels,
+            launches=levels - levels.mean(axis=0),
+            launch_effects=np.median(levels, axis=0),
             rounds=rounds,
             round_effects=tuple(_common(block) for block in rounds),
         )

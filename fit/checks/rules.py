@@ -100,6 +100,8 @@ def _intervals(table: LaunchTable) -> Rule:
     title = "say whether values are deterministic; if not, give confidence intervals"
     if not table.replicated:
         words = "nothing says which rows are independent runs: no interval of a time (--columns launch=NAME gives one)"
+        if table.partial_launches:
+            words = f"no interval of a time: {table.partial_launches}"
         return Rule(number=5, title=title, met=False, words=words)
     if table.num_launches < MIN_LAUNCHES:
         words = f"{table.num_launches} launch{'es' if table.num_launches > 1 else ''}: no interval; three are the least"

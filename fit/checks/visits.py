@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,13 +14,15 @@ from ...data.rounds import TimedVisit
 from ...model.cell import Cell
 from ..answer import Diagnostic
 from ..intervals import MIN_LAUNCHES, TOO_FEW, holm, p_above, p_differs
-from .population import COPIED
+from ..repeats import FAR_OFF, FarOff, far_off
+from .population import COPIED, one_population
 from .residuals import LEVEL, MATTERS, judged, others, percent, skipped
 from .signal_noise import below_noise
 
 MIN_SERIES = 5
-IMPOSSIBLE = 3.0
-"""A time this many times below a series' median is no time of the same work; above it at the start, a compile."""
+MIN_STEP = 12
+"""Repeats from which a step can come out at the level, one of two tests."""
+MOST_BLOCKS = 100
 
 Groups = Mapping[tuple[Cell, str], Sequence[TimedVisit]]
 
@@ -90,14 +93,25 @@ def position(groups: Groups, num_cells: int) -> Diagnostic:
 
 
 def series(groups: Groups) -> list[Diagnostic]:
-    """Check repeats without launches, cell by cell in file order: steady, above noise, possible."""
+    """Check repeats without launches, cell by cell in file order: possible, steady, one population, above noise.
+
+    All but the first check look at what is left without the repeats that the first one names.
+    """
     repeats: dict[Cell, list[float]] = defaultdict(list)
     for (cell, _), visits in groups.items():
         repeats[cell] += [v.latency_s for v in visits]
     times = {cell: np.array(found) for cell, found in repeats.items() if len(found) >= MIN_LAUNCHES}
     if not times:
         return [skipped("steady series", "no cell has three repeats", "repeat each measurement, in separate runs")]
-    return [_copies(times), _possible(times), _steady(times), _above_noise(times)]
+    odd = {cell: found for cell, one in times.items() if (found := _odd(one)) is not None}
+    rest = {cell: one[~odd[cell].which] if cell in odd else one for cell, one in times.items()}
+    return [_copies(times), _possible(times, odd), _steady(rest), one_population(rest), _above_noise(rest)]
+
+
+def _odd(one: np.ndarray) -> FarOff | None:
+    """Repeats that cannot be, or that shift the mean by what matters; a rare stall among many repeats does not."""
+    found = far_off(one)
+    return found if found is not None and (found.impossible or found.shift >= MATTERS) else None
 
 
 def _copies(times: Mapping[Cell, np.ndarray]) -> Diagnostic:
@@ -113,63 +127,107 @@ def _copies(times: Mapping[Cell, np.ndarray]) -> Diagnostic:
     )
 
 
-def _possible(times: Mapping[Cell, np.ndarray]) -> Diagnostic:
-    name = "possible times"
-    found = {cell: one / np.median(one) for cell, one in times.items()}
-    short = {cell: int(np.flatnonzero(one < 1 / IMPOSSIBLE)[0]) for cell, one in found.items()
-             if (one < 1 / IMPOSSIBLE).any()}  # fmt: skip
-    compiled = [cell for cell, one in found.items() if one[0] > IMPOSSIBLE]
-    words, remedy = [], []
-    if compiled:
-        words.append(f"repeat 1 takes {found[compiled[0]][0]:.3g} times the median: it holds a compile or warm-up")
-        remedy.append("leave the first repeat out")
-    if short:
-        cell, place = next(iter(short.items()))
-        words.append(f"repeat {place + 1} takes {found[cell][place]:.2g} of the median: it was not waited for")
-        remedy.append("block until the result is ready, and take the median of what is left")
-    hit = list(dict.fromkeys([*compiled, *short]))
-    cell = hit[0] if hit else next(iter(times))
+def _possible(times: Mapping[Cell, np.ndarray], odd: Mapping[Cell, FarOff]) -> Diagnostic:
+    cell = max(odd or times, key=lambda cell: abs(odd[cell].shift) if cell in odd else 0)
     return judged(
-        name,
-        f"{cell}{others(len(hit) - 1)}" if hit else "all cells",
-        statistic=float(found[cell].max()),
+        "possible times",
+        f"{cell}{others(len(odd) - 1)}" if odd else "all cells",
+        statistic=max(float((one / np.median(one)).max()) for one in times.values()),
         p=None,
-        failed=bool(hit),
-        words="; ".join(words) or f"no repeat lies {IMPOSSIBLE:g} times off where it cannot",
-        remedy="; ".join(remedy),
+        failed=bool(odd),
+        words=odd[cell].words if odd else f"no repeat lies {FAR_OFF:g} times off where it matters",
+        remedy=odd[cell].remedy if odd else "",
     )
 
 
 def _steady(times: Mapping[Cell, np.ndarray]) -> Diagnostic:
-    from scipy import stats  # half a second
-
     name = "steady series"
     tested = {cell: one for cell, one in times.items() if one.size >= MIN_SERIES and np.ptp(one) > 0}
     if not tested:
         return skipped(name, f"no cell has {MIN_SERIES} repeats that differ", "give the raw times of each repeat")
     cells = list(tested)
-    results = [stats.kendalltau(np.arange(tested[cell].size), tested[cell]) for cell in cells]
-    taus = [float(result.statistic) for result in results]
-    adjusted = [float(p) for p in holm([float(result.pvalue) for result in results]) if p is not None]
-    failing = [i for i, p in enumerate(adjusted) if p < LEVEL]
+    trends = [_trend(one) for one in tested.values()]
+    adjusted = [float(p) for p in holm([trend.p for trend in trends]) if p is not None]
+    failing = [i for i, p in enumerate(adjusted) if p < LEVEL and abs(trends[i].change) >= MATTERS]
     worst = min(failing or range(len(cells)), key=lambda i: adjusted[i])
-    direction = "fall" if taus[worst] < 0 else "rise"
+    trend = trends[worst]
     return judged(
         name,
         f"{cells[worst]}{others(len(failing) - 1)}",
-        statistic=taus[worst],
+        statistic=trend.tau,
         p=adjusted[worst],
         failed=bool(failing),
-        words=f"the repeats {direction} in file order (Kendall's tau {taus[worst]:.2f})"
-        if failing
-        else f"no trend in file order (Kendall's tau {taus[worst]:.2f})",
+        words=trend.words if failing else f"no trend in file order (Kendall's tau {trend.tau:.2f})",
         remedy="not steady, extend warm-up: leave out the repeats before it is flat, or run longer"
-        if taus[worst] < 0
+        if trend.change < 0
         else "not steady: something grows from repeat to repeat (memory, heat); measure in fresh processes",
     )
 
 
+class _Trend(NamedTuple):
+    """The clearest of the tests for a trend: its p-value after Bonferroni, and the log change along the file."""
+
+    p: float
+    tau: float
+    change: float
+    words: str
+
+
+def _trend(one: np.ndarray) -> _Trend:
+    """Test for a trend along all repeats (Kendall), and for a step, which a trend hardly shows; p times the tests."""
+    from scipy import stats  # half a second
+
+    kendall = stats.kendalltau(np.arange(one.size), one)
+    tau, third = float(kendall.statistic), max(1, one.size // 3)
+    words = f"the repeats {'fall' if tau < 0 else 'rise'} in file order (Kendall's tau {tau:.2f})"
+    change = math.log(np.median(one[-third:]) / np.median(one[:third]))
+    found = [_Trend(float(kendall.pvalue), tau, change, words)]
+    if one.size >= MIN_STEP:
+        place, p = _step(np.log(one))
+        change = math.log(np.median(one[place:]) / np.median(one[:place]))
+        words = f"from repeat {place + 1} of {one.size} on they differ by {percent(change)} from those before (a step)"
+        found.append(_Trend(p, tau, change, words))
+    best = min(found, key=lambda trend: trend.p)
+    return best._replace(p=min(1.0, best.p * len(found)))
+
+
+def _step(logs: np.ndarray) -> tuple[int, float]:
+    """Place of the best step in values of shape (R,), and the p-value of "their order does not matter".
+
+    Notes
+    -----
+    The largest sum of squares between the values before and after a place, two or more on either side, against that of
+    permutations: exact whatever the values' distribution. More draws only where the first thousand leave it small; of
+    long series medians of neighbours are looked at.
+    """
+    blocks = np.array_split(logs, min(logs.size, MOST_BLOCKS))
+    values = np.array([np.median(block) for block in blocks])
+    values -= values.mean()
+    rng = np.random.default_rng(0)
+    between = _between(values)
+    best = int(between.argmax())
+    above = draws = 0
+    for more in (1000, 19_000):
+        shuffled = rng.permuted(np.tile(values, (more, 1)), axis=1)
+        above += int((_between(shuffled).max(axis=1) >= between[best] * (1 - 1e-12)).sum())
+        draws += more
+        if above > 0.02 * draws:
+            break
+    return sum(block.size for block in blocks[: best + 2]), (1 + above) / (1 + draws)
+
+
+def _between(values: np.ndarray) -> np.ndarray:
+    """Sum of squares between both sides of each place, two values or more on either; values of mean 0, (..., R)."""
+    count = values.shape[-1]
+    before = np.arange(2, count - 1)
+    sums = np.cumsum(values, axis=-1)[..., before - 1]
+    return sums**2 * count / (before * (count - before))
+
+
 def _above_noise(times: Mapping[Cell, np.ndarray]) -> Diagnostic:
+    times = {cell: one for cell, one in times.items() if one.size >= MIN_LAUNCHES}
+    if not times:
+        return skipped("times above noise", "fewer than three repeats are left", "repeat each measurement")
     relative = {cell: float(one.std(ddof=1) / one.mean()) for cell, one in times.items()}
     noisy = [cell for cell, one in times.items() if below_noise(one)]
     worst = max(noisy or times, key=lambda cell: relative[cell])

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..adequacy import HoldOut, launch_losses
 from ..answer import Estimate
+from ..guards import times_of_other_work
 from ..intervals import holm, p_differs, t_estimate
 from ..launches import LaunchTable
 from ..lawfit import LawFits, fit_laws, refit_without
@@ -24,6 +25,7 @@ from .rivals import RIVALS, Predictor, ThroughputLaw, Times
 
 Kind = Literal["law", "rival", "trend"]
 TREND = "damped trend"
+NOTHING_LEFT = "as many constants as counts, so nothing is left to judge them by"
 NOTHING_HELD_OUT = "nothing can be left out: one count and one size"
 
 
@@ -31,7 +33,7 @@ class RivalCurve(msgspec.Struct, frozen=True, kw_only=True):
     """A rival's constants at one size: ``rate`` in calls (on the weak path units) a second, the others plain.
 
     ``at_bound``: constants that the data push to 0. ``optimum``: count of the largest throughput; None where the curve
-    has no peak (``reason``).
+    has no peak, and where it has as many constants as counts (``reason``): such a curve fits whatever was measured.
     """
 
     size: int
@@ -83,6 +85,7 @@ class League(msgspec.Struct, frozen=True, kw_only=True):
     best: str | None
     used: tuple[str, ...]
     reason: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +164,7 @@ def league(
         best=best,
         used=tuple(law.name for law in fits.kept) or (fits.baseline.name,),
         reason=None if judged_on else NOTHING_HELD_OUT,
+        warnings=tuple(f"{one.name}: {one.text}" for one in times_of_other_work(table, strategy)),
     )
 
 
@@ -252,14 +256,18 @@ def _curves(law: ThroughputLaw, confidence: float) -> tuple[RivalCurve, ...]:
         }
         largest = int(curve.counts[-1])
         peak = curve.optimum
-        beyond = f"the curve still rises at {largest}, the largest count measured: the optimum lies beyond the data"
+        reason = None
+        if len(curve.counts) <= len(values):
+            reason = NOTHING_LEFT
+        elif peak > largest:
+            reason = f"the curve still rises at {largest}, the largest count measured: the optimum lies beyond the data"
         curves.append(
             RivalCurve(
                 size=size,
                 parameters=values,
                 at_bound=curve.at_bound,
-                optimum=int(peak) if peak <= largest else None,
-                reason=None if peak <= largest else beyond,
+                optimum=None if reason else int(peak),
+                reason=reason,
             )
         )
     return tuple(curves)

@@ -14,16 +14,21 @@ import msgspec
 import numpy as np
 
 from ...model.cell import devices
-from ..answer import CAUSES, Estimate
+from ..answer import CAUSES, Estimate, NamedWarning
 from ..attribution import attribute
+from ..guards import times_of_other_work
 from ..intervals import holm, t_estimate, why_no_interval
 from ..lawfit import LawFits, fit_laws
+from ..surroundings import named_warnings
 from .machine_speed import MachineSpeed, at_one_speed, machine_speed
 from .paired_line import PairedLine, paired_line
 from .sides import Side, same_system, setup_differences, unlike_programs
 
 MARGIN = 0.05
 """Times that differ by less are called the same; printed beside the answer."""
+
+UNSTEADY = ("throttled", "other-load", "drift", "frequency", "clock-jump", "suspended", "unlike-machines")
+"""States of a machine that one sweep may have met and the other not, and that its sentinel need not show."""
 
 Change = Literal["faster", "slower", "same", "undecided"]
 
@@ -76,7 +81,8 @@ class TwoSweeps(msgspec.Struct, frozen=True, kw_only=True):
     programs. ``setup``: how plan and machine differ. ``only_first``, ``only_second``: cells the other side lacks.
     ``paired``: launches are shared. ``law``: common to both, whose ``parameters`` are compared. ``machine``: whether
     the machine itself was as fast in both, where both have a sentinel. Where it was not, a change is decided only if it
-    is the same as measured and at one speed.
+    is the same as measured and at one speed. ``warnings``: what the times of a side say against themselves, and
+    what its machine was doing meanwhile.
     """
 
     first: str
@@ -98,6 +104,7 @@ class TwoSweeps(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Literal["decided", "undecided", "not comparable"]
     reason: str
     machine: MachineSpeed | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class NothingInCommon(ValueError):
@@ -165,7 +172,22 @@ def compare(first: Side, second: Side, *, paired: bool, confidence: float = 0.95
         outcome="not comparable" if unlike else "decided" if decided else "undecided",
         reason=_reason(unlike, cells, line, machine),
         machine=machine,
+        warnings=_warnings(first, second),
     )
+
+
+def _warnings(first: Side, second: Side) -> tuple[str, ...]:
+    """What the times of either side, and the state of its machine, say against them; what both say once."""
+    ours, theirs = ({f"{one.name}: {one.text}": side.label for one in _named(side)} for side in (first, second))
+    return tuple(
+        words if words in ours and words in theirs else f"{label}: {words}" for words, label in (ours | theirs).items()
+    )
+
+
+def _named(side: Side) -> list[NamedWarning]:
+    around = named_warnings(side.table, side.strategy, side.table.devices()[-1])
+    unsteady = [one for one in around if one.name in UNSTEADY]
+    return [*times_of_other_work(side.table, side.strategy), *unsteady]
 
 
 @dataclass(frozen=True, kw_only=True)

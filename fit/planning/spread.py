@@ -89,6 +89,8 @@ def spread(table: LaunchTable, noise: float | None = None) -> Spread:
 
 def _check(table: LaunchTable) -> None:
     state = "or state the spread of a time between launches, as --noise 0.05 for 5 %"
+    if table.partial_launches:
+        raise NoSpread(f"{table.source}: how much launches differ is unknown: {table.partial_launches}, {state}.")
     if not table.replicated:
         raise NoSpread(
             f"{table.source}: nothing says which rows come from independent launches, so how much they differ is "

@@ -1,6 +1,7 @@
 """Collectives timed by themselves, and one that hides in a loop."""
 
 import pytest
+from breakeven.cli.render_fit import fit
 from breakeven.data.catalog import open_record
 from breakeven.data.store import RecordError
 from breakeven.fit.launches import from_record
@@ -145,3 +146,22 @@ def test_ranks_that_never_met_are_turned_away(tmp_path):
     path.write_text("gpus,bytes,ms,busbw\n1,1024,0.005,0\n1,4096,0.005,0\n")
     with pytest.raises(RecordError, match=r"every collective was timed on 1 device.*each its own rank 0"):
         open_record(str(path), columns=NODE)
+
+
+def test_a_law_that_misses_the_times_is_called_so_above_its_numbers(tmp_path):
+    """A bandwidth reached at large messages alone: eight sizes on one count (synthetic)."""
+    times_us = {3: 164, 10: 165, 15: 225, 20: 309, 25: 1540, 28: 7200, 30: 26200, 31: 51400}
+    path = tmp_path / "sizes.csv"
+    path.write_text("gpus,bytes,us\n" + "".join(f"16,{2**k},{t}\n" for k, t in times_us.items()))
+    text = " ".join(fit(answer(from_record(open_record(str(path), columns=RING)))).split())
+    head = text[text.index("parameters of the law ring") : text.index("name estimate")]
+    assert "no law describes these times; this one is the closest and errs by" in head
+    assert "Intervals are as if it held" in head
+
+
+def test_numbers_of_a_formula_are_said_to_be_ones(tmp_path):
+    path = tmp_path / "formula.csv"
+    path.write_text("gpus,bytes,us\n" + "".join(f"{n},64,{6 + 4 * (n - 1)}\n" for n in range(2, 9)))
+    text = " ".join(fit(answer(from_record(open_record(str(path), columns=RING)))).split())
+    assert "alpha 2.00 µs per step of a collective" in text
+    assert "no interval: the numbers fit to the last digit (made by a formula, or rounded and too few)" in text

@@ -147,6 +147,54 @@ def test_without_the_work_nobody_can_say_what_is_impossible(table, diagnosed):
     assert "possible rates" not in diagnosed("c18_step_log.csv", LOG)
 
 
+# The same over several counts, as a log of each job would hold it (synthetic): the compile must not decide.
+
+
+STEPS = "devices,step,seconds\n" + "".join(
+    f"{n},{i},{time}\n"
+    for n, times in {
+        1: (8.9, 2.01, 2.02, 2.00, 2.01),
+        2: (14.6, 1.11, 1.12, 1.10, 1.11),
+        4: (31.3, 0.66, 0.65, 0.66, 0.65),
+        8: (62.9, 0.43, 0.43, 0.44, 0.42),
+    }.items()
+    for i, time in enumerate(times)
+)
+STALLED = "devices,step,seconds\n" + "".join(
+    f"{n},{i},{time}\n"
+    for n, times in {256: (3.41, 3.40, 3.42, 41.7, 3.41, 3.40), 512: (1.93, 1.92, 1.94, 1.93, 1.92, 1.93)}.items()
+    for i, time in enumerate(times)
+)
+
+
+@pytest.mark.parametrize("command", ["predict", "explain", "fit"])
+@pytest.mark.parametrize(("text", "name"), [(STEPS, "first-repeats"), (STALLED, "odd-repeats")])
+def test_every_command_that_answers_names_repeats_of_other_work(tmp_path, command, text, name):
+    path = tmp_path / "steps.csv"
+    path.write_text(text)
+    asked = [command, str(path), "--columns", "latency_s=seconds,replicate=step", "--scaling", "strong"]
+    done = CliRunner().invoke(app, asked)
+    assert f"warning: {name}: " in done.stderr
+    found = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
+    (warning,) = [one for one in found["named_warnings"] if one["name"] == name]
+    assert warning["doubts_verdict"] == (name == "odd-repeats")
+    assert f"{name}: {warning['text']}" in found["warnings"]
+    if command == "predict":
+        assert ("doubtful, odd-repeats" in done.stdout) == (name == "odd-repeats")
+
+
+def test_a_compile_in_every_first_step_does_not_decide(tmp_path):
+    path = tmp_path / "steps.csv"
+    path.write_text(STEPS)
+    asked = ["predict", str(path), "--columns", "latency_s=seconds,replicate=step", "--scaling", "strong", "--json"]
+    found = json.loads(CliRunner().invoke(app, asked).stdout)
+    # With the compile 1 device looks best, at 3.39 s against 12.9 s.
+    assert found["optimal_devices"]["estimate"] == 8
+    assert [one["latency_s"]["estimate"] for one in found["predictions"]] == pytest.approx(
+        [2.01, 1.11, 0.655, 0.43], rel=1e-6
+    )
+
+
 # C20: no wait, so that the time does not grow; and one compile in the mean.
 
 

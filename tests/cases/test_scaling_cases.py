@@ -1,8 +1,12 @@
 """Does adding devices help? Weak and strong, inside and out of a node, and where the peak lies."""
 
 import pytest
+from breakeven.cli.render_predict import predict
+from breakeven.data.catalog import open_record
 from breakeven.data.store import RecordError
+from breakeven.fit.launches import from_record
 from breakeven.fit.lawfit import fit_laws
+from breakeven.fit.report import answer
 
 
 def cell(found, num_devices, size=None):
@@ -52,6 +56,18 @@ def test_a_second_gpu_saves_7_percent_at_equal_batch(ask):
     found = ask("c47_unet.csv", UNET, scaling="strong")
     assert 1 - 1 / cell(found, 2).speedup.estimate == pytest.approx(0.07, abs=0.005)
     assert found.optimal_devices.estimate == found.break_even.first.estimate == 2
+
+
+def test_of_a_batch_that_one_count_ran_no_best_count_is_told(ask):
+    found = ask("c47_unet.csv", UNET, scaling="strong")
+    alone = found.optimal_by_size[1]
+    assert (alone.estimate, alone.set, alone.outcome) == (None, (), "undecided")
+    assert "only one count is known at this size" in alone.reason
+    rows = [line.split() for line in predict(found).splitlines()]
+    assert ["1", "cannot", "tell", "-", "-"] in rows
+    assert "  1 elements: cannot tell: only one count is known at this size; measure others\n" in predict(found)
+    # Two GPUs never ran a batch of one: what the law gives there lies outside what was measured.
+    assert cell(found, 2, 1).kind == "extrapolated"
 
 
 def test_one_gpu_takes_109_ms_and_145_ms_an_image_and_two_gpus_116_ms_more(table, ask):
@@ -168,3 +184,18 @@ def test_an_fft_without_controls_shows_no_cause(ask):
     found = ask("c56_fft.csv", FFT, scaling="strong")
     assert found.verdict == "undecided"
     assert "no local control was measured" in found.verdict_reason
+
+
+def test_the_largest_job_on_32_cores_is_not_best_on_four_that_ran_small_ones(tmp_path):
+    """Seven runs of an experiment design: few cores on small shares of the data, many on all of it (synthetic)."""
+    small = ((4, 15625, 4.72), (4, 21382, 4.88))
+    middle = ((12, 50164, 6.71), (12, 55921, 6.72), (12, 61678, 6.67), (16, 61678, 6.84))
+    rows = (*small, *middle, (32, 125000, 7.95))
+    path = tmp_path / "design.csv"
+    path.write_text("devices,size,latency_s\n" + "".join(f"{n},{size},{t}\n" for n, size, t in rows))
+    found = answer(from_record(open_record(str(path), scaling="strong")))
+    assert cell(found, 4).kind == "extrapolated"
+    assert cell(found, 12).kind == "extrapolated"
+    assert (found.optimal_devices.estimate, found.optimal_devices.outcome) == (None, "undecided")
+    assert "the reference, or every other count, is not known at this size" in found.break_even.first.reason
+    assert "optimal devices, 125,000 elements: cannot tell: only one count is known" in predict(found)

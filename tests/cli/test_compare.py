@@ -1,6 +1,7 @@
 """``compare`` as it is called: one file, two files, two strategies."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -148,3 +149,52 @@ def test_a_machine_of_another_speed_is_told_with_its_interval(p, matters, said):
     assert [said in line and "took 0.66 [0.62, 0.70] times as long in new.jsonl" in line for line in told] == (
         [True] if said else []
     )
+
+
+# Synthetic: a compiled function that was not waited for beside one in NumPy.
+UNWAITED = "devices,size,strategy,us\n" + "".join(
+    f"1,{size},{name},{time}\n"
+    for name, times in (("numpy", (310, 2950, 31200, 330000)), ("jit", (96, 98, 99, 103)))
+    for size, time in zip((1000, 10000, 100000, 1000000), times, strict=True)
+)
+
+
+@pytest.mark.parametrize("options", [("--strategies", "numpy,jit"), ("--strategy", "jit")])
+def test_times_that_stand_still_are_doubted(run_cli, write, options):
+    file = write(UNWAITED)
+    common = ("compare", file, "--columns", "latency_s=us/1e6", "--scaling", "strong", *options)
+    _, _, err = run_cli(*common)
+    assert "not-waited-for: the time grows by a factor of 1.07" in " ".join(err.split())
+    (warning,) = json.loads(run_cli(*common, "--json")[1])["warnings"]
+    assert ("jit: not-waited-for" in warning) == (options[0] == "--strategies")
+
+
+def test_sound_times_are_not_doubted(run_cli, write):
+    _, _, err = run_cli("compare", write(launches(1.0), "a.csv"), write(launches(1.1), "b.csv"), "--scaling", "strong")
+    assert "doubt" not in err
+    assert "not-waited-for" not in err
+
+
+def test_of_collectives_alone_the_strategies_timed_are_those_to_ask_for(run_cli, tmp_path):
+    path = tmp_path / "ways.csv"
+    rows = [f"{n},1024,{n * us},{way}" for way, us in (("ring", 4), ("tree", 3)) for n in (2, 3, 4, 6, 8)]
+    path.write_text("\n".join(["devices,message_bytes,us,strategy", *rows]) + "\n")
+    columns = ("--columns", "latency_s=us/1e6")
+    code, out, _ = run_cli("compare", str(path), "--strategy", "tree", *columns)
+    assert (code, out.splitlines()[0][:11]) == (0, "ways (tree)")
+    code, _, err = run_cli("compare", str(path), "--strategy", "star", *columns)
+    assert code == 2
+    assert "'star' was not measured" in " ".join(err.split())
+    assert "measured: ring, tree." in " ".join(err.split())
+
+
+def test_as_many_constants_as_counts_leave_nothing_to_judge_them_by(run_cli, tmp_path):
+    path = tmp_path / "three.csv"
+    path.write_text("devices,rps\n2,190\n8,610\n32,820\n")
+    _, out, _ = run_cli("compare", str(path), "--columns", "latency_s=1/rps")
+    (usl,) = re.findall(r"  USL: .*\n.*", out)
+    assert "no optimum: as many constants as counts, so nothing is left to judge them by" in " ".join(usl.split())
+    path.write_text("devices,rps\n2,190\n8,610\n")
+    _, out, _ = run_cli("compare", str(path), "--columns", "latency_s=1/rps")
+    (amdahl,) = re.findall(r"  Amdahl: .*\n.*", out)
+    assert "as many constants as counts" in " ".join(amdahl.split())

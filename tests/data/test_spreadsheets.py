@@ -6,18 +6,6 @@ from breakeven.data.store import RecordError
 from breakeven.fit.launches import from_record
 
 
-@pytest.fixture
-def sheet(tmp_path):
-    """Write a text into a file and return its path."""
-
-    def write(text):
-        path = tmp_path / "sheet.csv"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
-
-
 def times(record):
     """Seconds by count."""
     table = from_record(record)

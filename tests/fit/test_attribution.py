@@ -98,7 +98,7 @@ def test_without_null_only_communication_is_known(make_table):
 
 def test_a_refused_control_gives_its_reason(make_table):
     table = make_table(truth, roles=("workload", "null"), refused="x @ x.T gathers its operand")
-    fits = SimpleNamespace(laws=(), reports=())
+    fits = SimpleNamespace(laws=(), reports=(), kept=())
     split = attribute(table, "jit", 8, 1000, fits=fits)
     assert split.determined is None
     assert split.undecided == "no local control: x @ x.T gathers its operand, and no physical law fits"
@@ -146,9 +146,13 @@ def test_only_an_adequate_law_stands_in_and_its_misfit_is_named(make_table):
     assert answer["communication"].source == "law 'log' (misfit 4 %)"
     assert answer["communication"].latency_s.estimate == pytest.approx(140e-6)
     assert sum(p.share.estimate for p in answer.values()) == pytest.approx(1)
-    none = parts(table, "jit", 8, 1000, fits=SimpleNamespace(laws=laws, reports=reports[:1]))
+    none = parts(table, "jit", 8, 1000, fits=SimpleNamespace(laws=laws, reports=reports[:1], kept=()))
     assert none["communication"].latency_s.estimate is None
     assert "no physical law fits" in none["communication"].latency_s.reason
+    # Kept without being adequate: the law describes its cells, and nothing was left out to judge it by.
+    unjudged = SimpleNamespace(laws=laws, reports=reports[:1], kept=laws[:1])
+    reason = parts(table, "jit", 8, 1000, fits=unjudged)["communication"].latency_s.reason
+    assert reason == "no local control was measured, and no physical law could be judged"
 
 
 def test_a_program_that_cannot_communicate_is_still_measured_and_named(make_table):

@@ -1,5 +1,6 @@
 """Diagnostics: the same numbers as scipy and statsmodels, silence on sound sweeps, faults found in spoilt ones."""
 
+import re
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ from breakeven.fit.checks.population import one_population_p, two_means
 from breakeven.fit.checks.residuals import Residuals
 from breakeven.fit.checks.signal_noise import below_noise, breusch_pagan
 from breakeven.fit.checks.steadiness import autocorrelation, trend_p
+from breakeven.fit.checks.visits import _trend
 from breakeven.fit.launches import LaunchTable, from_record
 from breakeven.fit.lawfit import fit_laws
 from breakeven.model.simulate import sample, truth
@@ -71,7 +73,9 @@ def test_autocorrelation_of_few_rounds_is_recovered(correlation):
     effects = tuple(series - series.mean(axis=1, keepdims=True))
     none = np.zeros((0, 400))
     found = autocorrelation(
-        Residuals(cells=(), mean_s=none, launches=none, launch_effects=none, rounds=(), round_effects=effects)
+        Residuals(
+            cells=(), mean_s=none, levels=none, launches=none, launch_effects=none, rounds=(), round_effects=effects
+        )
     )
     # A launch's coefficient has a standard deviation of about 0.4 here; the bias is corrected to first order.
     assert found.statistic == pytest.approx(correlation, abs=0.07)
@@ -255,6 +259,33 @@ def test_an_answer_holds_every_check_once():
     assert len(names) == len(set(names)) == 11
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_only_the_cell_whose_launches_fall_in_two_is_blamed(tmp_path, count):
+    rng = np.random.default_rng(9)
+    path = tmp_path / "launches.csv"
+    rows = [
+        f"{n},{g},{(1.5 if n == 1 and g % 2 else 1) / n * np.exp(0.01 * rng.normal())}"
+        for g in range(12)
+        for n in (1, 2, 4)[:count]
+    ]
+    path.write_text("devices,launch,latency_s\n" + "\n".join(rows) + "\n")
+    found = failed(read_csv(path, scaling="strong"))["one population"]
+    assert found.where == "workload/as-written on 1 device, size 1"
+    assert re.search(r"launches fall in two groups, the slower one (49|50|51) % above", found.words)
+
+
+def test_launches_slow_as_a_whole_are_no_modes_of_a_cell(tmp_path):
+    rng = np.random.default_rng(10)
+    path = tmp_path / "launches.csv"
+    rows = [f"{n},{g},{(1 + 0.5 * (g % 2)) / n * np.exp(0.01 * rng.normal())}" for g in range(12) for n in (1, 2)]
+    path.write_text("devices,launch,latency_s\n" + "\n".join(rows) + "\n")
+    assert "one population" not in failed(read_csv(path, scaling="strong"))
+
+
+def test_one_launch_of_five_is_no_population():
+    assert two_means(np.array([0.0, 0.001, 0.002, 0.003, 1.0])).inside > 0.1
+
+
 # Benchmark runners: https://github.com/psf/pyperf/issues/144 and https://github.com/loopdive/js2/pull/995
 FALLING = (12.88, 12.13, 11.62, 12.50, 11.95, 12.19, 11.16, 11.04, 11.01, 8.90)
 BY_SUBTRACTION = (12.31, 5.43, 9.36, 5.65, 11.43, 6.21)
@@ -292,6 +323,76 @@ def test_a_compile_and_an_unwaited_call_are_named(tmp_path):
     words = failed(_series(tmp_path, (44900, 319, 5660, 5670, 5650, 5660)))["possible times"].words
     assert "repeat 1 takes 7.93 times the median" in words
     assert "repeat 2 takes 0.056 of the median: it was not waited for" in words
+
+
+BIMODAL = (10.02, 15.11, 10.05, 15.02, 10.01, 10.04, 15.07, 14.98, 10.03, 15.05, 10.02, 15.10, 10.06, 15.03, 10.00)
+
+
+def test_repeats_in_two_groups_are_found(tmp_path):
+    found = failed(_series(tmp_path, BIMODAL * 2))
+    assert found.keys() == {"one population"}
+    assert "repeats fall in two groups, the slower one 50 % above" in found["one population"].words
+
+
+def _steps(*parts):
+    """Repeats at these levels, each (level, number), with a scatter of a percent."""
+    scatter = (1.0, 1.01, 0.99, 1.0, 1.02)
+    levels = [level for level, number in parts for _ in range(number)]
+    return [level * scatter[i % 5] for i, level in enumerate(levels)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "place", "change"), [(((1.3, 5), (1.0, 15)), 6, "-23 %"), (((5.0, 16), (6.7, 4)), 17, "35 %")]
+)
+def test_a_step_is_not_steady(tmp_path, parts, place, change):
+    found = failed(_series(tmp_path, _steps(*parts)))["steady series"]
+    assert found.words == f"from repeat {place} of 20 on they differ by {change} from those before (a step)"
+    assert ("extend warm-up" in found.remedy) == (place == 6)
+
+
+def test_a_step_too_small_to_matter_is_no_alarm(tmp_path):
+    assert failed(_series(tmp_path, _steps((1.04, 10), (1.0, 10)))) == {}
+
+
+def test_steadiness_errs_as_often_as_it_says():
+    rng = np.random.default_rng(11)
+    shapes = (lambda: np.exp(0.1 * rng.normal(size=20)), lambda: 1 + rng.exponential(size=20))
+    # 1000 series at 1 %: mean 10 at most (two tests share the level), standard deviation 3.
+    assert sum(_trend(shapes[i % 2]()).p < 0.01 for i in range(1000)) <= 19
+
+
+def test_what_is_named_does_not_drown_the_rest_in_noise(tmp_path):
+    found = failed(_series(tmp_path, (44.1, 39.7, 1.21, 1.20, 1.22, 1.20, 1.21, 1.21, 1.20, 1.22)))
+    assert found.keys() == {"possible times"}
+    assert found["possible times"].words.startswith("repeats 1 and 2 take 36.4 times the median")
+    assert found["possible times"].remedy == "leave the first 2 repeats out"
+
+
+def test_a_recompile_in_the_middle_is_named(tmp_path):
+    steady = [510, 511, 512, 509]
+    words = failed(_series(tmp_path, [30500, *steady, 28100, *steady, *steady]))["possible times"].words
+    assert "repeat 1 takes 59.7 times the median: it holds a compile or warm-up" in words
+    assert "repeat 6 takes 55 times the median: it holds a compile, a checkpoint or a stall" in words
+
+
+def test_a_rare_stall_is_possible(tmp_path):
+    assert failed(_series(tmp_path, _steps((1.0, 90), (4.0, 1), (1.0, 9)))) == {}
+
+
+def test_a_first_repeat_left_out_is_said_and_not_asked_for_again(tmp_path):
+    path = tmp_path / "steps.csv"
+    rows = [f"{n},{i},{t / n}" for n in (1, 2) for i, t in enumerate((9, 1, 1.01, 0.99, 1.02))]
+    path.write_text("devices,replicate,latency_s\n" + "\n".join(rows) + "\n")
+    found = failed(read_csv(path, scaling="strong"))
+    assert found.keys() == {"first repeats"}
+    assert "left out: it takes 8.96 to 8.96 times the median" in found["first repeats"].words
+
+
+def test_times_that_stand_still_while_the_work_grows_fail(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("devices,size,ms\n" + "".join(f"1,{10**k},{0.12 + 0.001 * k}\n" for k in range(3, 8)))
+    found = failed(read_csv(path, columns={"latency_s": "ms/1e3"}, scaling="strong"))["waited for"]
+    assert "by a factor of 1.03 while the work of a device grows by 1e+04" in found.words
 
 
 def test_equal_repeats_are_copies(tmp_path):

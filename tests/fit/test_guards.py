@@ -46,6 +46,11 @@ def test_no_facts_no_warnings(make_table):
     assert guard_warnings(make_table(truth), "jit", 8) == ()
 
 
+def test_a_function_that_was_compiled_as_a_whole_is_named(make_table):
+    found = named(replace(make_table(truth), pieces={cells()[1]: 20}))["compiled-whole"]
+    assert re.search(r"is not jitted; .* starts about 20 one after another", found.text)
+
+
 # A control that does other work, or takes longer than all of it.
 
 
@@ -138,7 +143,7 @@ def csv(tmp_path, text, columns="", **options):
 
 
 def flat(factor, work="work"):
-    rows = [f"{n},{s},{1e-4 * (1 + factor * i)},{s * 1e6}" for n in (1, 2) for i, s in enumerate((8, 64, 512))]
+    rows = [f"{n},{s},{1e-4 * (1 + factor * i)},{s * 1e6 / n}" for n in (1, 2) for i, s in enumerate((8, 64, 512))]
     return f"devices,size,latency_s,{work}\n" + "\n".join(rows) + "\n"
 
 

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from breakeven.fit.intervals import (
+    EXACT_FIT,
     IDENTICAL,
     NOT_POSITIVE,
     RESIDUALS,
     TOO_FEW,
+    fits_exactly,
     holm,
     log_t_estimate,
     p_above,
@@ -15,6 +17,7 @@ from breakeven.fit.intervals import (
     residual_estimate,
     t_estimate,
     tost,
+    without_rounding,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,6 +128,31 @@ def test_residual_intervals_are_labelled():
     without = residual_estimate(2.0, 0.5, 0)
     assert without.interval is None
     assert "no degrees of freedom" in without.reason
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_residuals_that_are_rounding_give_no_interval(log):
+    answer = residual_estimate(0.5, 1e-15, 4, log=log, exact=True)
+    assert answer.estimate == pytest.approx(np.exp(0.5) if log else 0.5)
+    assert (answer.interval, answer.reason) == (None, EXACT_FIT)
+    # Without freedom a fit is exact whatever was measured.
+    assert "no degrees of freedom" in residual_estimate(0.5, 0.0, 0, exact=True).reason
+
+
+def test_a_formula_read_back_from_whole_nanoseconds_fits_exactly():
+    n = np.array([1, 3, 6, 7, 9, 11])
+    formula = 10e-6 + 90e-6 / n
+    stored = np.round(formula * 1e9) / 1e9
+    assert fits_exactly(stored - formula, stored)
+    # Seconds that differ in the seventh digit were measured.
+    assert not fits_exactly(np.array([1e-7, -1e-7]), np.array([1.0, 2.0]))
+
+
+def test_a_term_that_is_rounding_in_every_cell_is_0_and_a_small_one_that_matters_somewhere_stays():
+    matrix = np.array([[1.0, 1.0, 1e3], [1.0, 2.0, 1e12]])
+    values = np.array([[1.0], [1e-16], [2e-12]])
+    found = without_rounding(values, matrix, matrix @ values[:, 0])
+    assert found.ravel().tolist() == [1.0, 0.0, 2e-12]
 
 
 def test_confidence_must_be_a_fraction():

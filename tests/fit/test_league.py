@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from breakeven.data.schema import Plan
-from breakeven.fit.comparing.league import NOTHING_HELD_OUT, TREND, league
+from breakeven.fit.comparing.league import NOTHING_HELD_OUT, NOTHING_LEFT, TREND, league
 from breakeven.fit.launches import LaunchTable
 from breakeven.model import simulate
 from breakeven.model.cell import Cell
@@ -143,3 +143,18 @@ def test_without_launches_there_is_no_p():
 def test_an_unknown_strategy_is_refused():
     with pytest.raises(ValueError, match="strategy 'pmap' was not measured; measured: as-written"):
         league(log_of(lambda n, s: 1 / n), "pmap")
+
+
+@pytest.mark.parametrize(("counts", "said"), [((2, 8, 32), NOTHING_LEFT), ((2, 8, 16, 32), None)])
+def test_a_curve_with_as_many_constants_as_counts_has_no_optimum(counts, said):
+    """Three throughputs of which the last is the largest; the curve through them has its peak at 21."""
+    table = log_of(
+        lambda n, _: 1 / scalability_throughput(n, rate=97.6, contention=0.0231, coherency=0.00211),
+        counts=counts,
+        launches=1,
+        sd=0,
+    )
+    (usl,) = named(league(table), "USL").curves
+    assert usl.reason == said
+    assert usl.optimum == (None if said else 21)
+    assert usl.parameters["contention"].estimate == pytest.approx(0.0231, rel=1e-3)

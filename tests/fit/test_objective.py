@@ -146,6 +146,42 @@ def test_a_law_that_was_not_judged_never_extrapolates(strong):
     assert 3 not in [c.num_devices for c in costs.known(48)]
 
 
+def ladder(make_table, **fields):
+    """Small sizes on one device, middle ones on two, the largest on four: three corners of the range are empty."""
+    table = make_table(truth, path="strong", sizes=(24, 48, 96), devices=(1, 2, 4), roles=("workload",), **fields)
+    taken = {(1, 24), (1, 48), (2, 48), (2, 96), (4, 96)}
+    rows = [i for i, cell in enumerate(table.cells) if (cell.num_devices, cell.size) in taken]
+    return replace(
+        table, cells=tuple(table.cells[i] for i in rows), latency_s=table.latency_s[rows], rounds_s=(), queued_s=None
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        ((1, 96), "extrapolated"),
+        ((4, 24), "extrapolated"),
+        ((2, 24), "extrapolated"),
+        ((4, 48), "extrapolated"),
+        ((3, 96), "interpolated"),
+        ((2, 72), "interpolated"),
+        ((1, 36), "interpolated"),
+    ],
+)
+def test_beyond_the_sizes_of_a_count_and_the_counts_of_a_size_is_extrapolation(make_table, place, kind):
+    assert Costs.of(ladder(make_table), "jit", Fits(kept=(Predictor("ring", 1.0),))).at(*place).kind == kind
+
+
+def test_a_trend_beyond_the_sizes_of_a_count_decides_nothing_of_single_runs(make_table):
+    single = Costs.of(ladder(make_table, foreign=True), "jit", Fits())
+    assert (single.at(1, 96).kind, single.at(1, 96).source) == ("extrapolated", "baseline")
+    assert [c.num_devices for c in single.known(96)] == [2, 4]
+    # A law that was judged on sizes left out may: and launches of our own say how well it is known.
+    judged = Costs.of(ladder(make_table, foreign=True), "jit", Fits(kept=(Predictor("ring", 1.0),)))
+    assert [c.num_devices for c in judged.known(96)] == [1, 2, 4]
+    assert 1 in [c.num_devices for c in Costs.of(ladder(make_table), "jit", Fits()).known(96)]
+
+
 def test_shared_cores_refuse_what_was_not_measured(make_table):
     table = make_table(truth, path="strong", sizes=(24,), devices=(1, 2, 4), cores=2)
     assert shares_cores(table)

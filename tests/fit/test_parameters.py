@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import statsmodels.regression.linear_model as textbook
+from breakeven.fit.intervals import EXACT_FIT
 from breakeven.fit.parameters import AS_MANY, BELOW_ALONE, PUSHED_BELOW, SIMULATED_DEVICE, fit_launches, parameters
 from breakeven.model.law import Design
 from scipy import stats
@@ -69,11 +70,19 @@ def test_as_many_parameters_as_points_give_no_interval():
     assert (found.estimate, found.interval, found.reason) == (pytest.approx(2e-6), None, AS_MANY)
 
 
-def test_an_exact_fit_with_freedom_left_is_no_error():
+def test_an_exact_fit_with_freedom_left_has_no_interval():
     design = design_of(**RING)
     found = estimate(design, (design.matrix @ [5e-6, 2e-6])[:, None], replicated=False)["alpha"]
     assert found.estimate == pytest.approx(2e-6, rel=1e-9)
-    assert np.isfinite(found.interval).all()
+    assert (found.interval, found.upper_limit, found.reason) == (None, None, EXACT_FIT)
+
+
+def test_a_parameter_that_a_formula_leaves_out_is_0_and_no_limit_of_femtoseconds():
+    design = design_of(c0=np.ones(5), dispatch=[1, 2, 4, 8, 16], gamma=[1, 1 / 2, 1 / 4, 1 / 8, 1 / 16])
+    found = estimate(design, (design.matrix @ [10, 0, 90])[:, None], replicated=False)
+    assert {name: one.estimate for name, one in found.items()} == pytest.approx({"c0": 10, "dispatch": 0, "gamma": 90})
+    assert found["dispatch"].estimate == 0
+    assert {(one.interval, one.upper_limit, one.reason) for one in found.values()} == {(None, None, EXACT_FIT)}
 
 
 def test_at_the_bound_there_is_a_one_sided_limit_and_never_nan():

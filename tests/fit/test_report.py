@@ -1,10 +1,11 @@
 """What an answer warns of."""
 
 import pytest
-from breakeven.data.schema import Plan
+from breakeven.data.schema import Failure, Plan
 from breakeven.data.simulated import simulated_record
 from breakeven.fit.launches import from_record
-from breakeven.fit.report import QuestionError, answer
+from breakeven.fit.question import QuestionError
+from breakeven.fit.report import answer
 from breakeven.model import simulate
 from breakeven.model.cell import Cell
 from breakeven.model.program import ProgramFacts
@@ -26,6 +27,21 @@ def test_a_program_on_fewer_devices_than_the_mesh_is_named(make_table):
     warnings = ask(make_table, facts=facts(devices_used=1)).warnings
     assert any("on 4 devices the compiled program uses 1" in text for text in warnings)
     assert not any("compiled program uses" in text for text in ask(make_table, facts=facts(devices_used=4)).warnings)
+
+
+def test_a_lost_cell_is_named_with_its_reason(make_table):
+    cell = Cell(role="workload", strategy="jit", num_devices=8, size=100)
+    lost = Failure(sweep="s", launch="l", stage="visit", error="MeasureError", message="NaN " * 100, cell=cell)
+    warnings = ask(make_table, failures=(lost,)).warnings
+    (found,) = [text for text in warnings if text.startswith(f"failed while measuring: {cell} (MeasureError: NaN NaN")]
+    assert found.endswith("...)")
+    assert len(found) < 250
+
+
+def test_counts_below_the_reference_are_said_to_be_left_out(make_table):
+    table = make_table(truth, devices=(1, 2, 4), sizes=(100,), path="strong")
+    assert "counts below the reference of 4 are left out: measured were 1, 2" in answer(table, reference=4).warnings
+    assert not any("left out" in text for text in answer(table, reference=1).warnings)
 
 
 def test_moved_arguments_are_named(make_table):

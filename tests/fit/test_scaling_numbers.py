@@ -12,6 +12,7 @@ from breakeven.fit.lawfit import fit_laws
 from breakeven.fit.scaling_numbers import scaling_numbers
 from breakeven.fit.separation import separating_devices
 from breakeven.model import simulate
+from breakeven.model.cell import Cell
 from breakeven.model.law import Law
 from scipy.optimize import brentq, curve_fit
 
@@ -190,3 +191,21 @@ def test_laws_closer_than_the_noise_say_so():
     found = separating_devices(table, "jit", fits)
     assert found.difference < found.noise
     assert "differ by less than launches do" in found.reason
+
+
+def test_amdahls_times_have_a_coherency_of_0_not_of_rounding():
+    cells = [Cell(role="workload", strategy="jit", num_devices=n, size=1) for n in (1, 2, 4, 8, 16)]
+    plan = Plan(
+        workload="formula", path="strong", objective="time", devices=(1, 2, 4, 8, 16), sizes=(1,), strategies=("jit",)
+    )
+    table = LaunchTable(
+        plan=plan,
+        cells=tuple(cells),
+        latency_s=np.array([[10 + 90 / cell.num_devices] for cell in cells]),
+        replicated=False,
+        foreign=True,
+    )
+    found = numbers(table, size=1)
+    assert found.coherency.estimate == 0
+    assert found.contention.estimate == pytest.approx(0.1)
+    assert found.serial_fraction.estimate == pytest.approx(0.1)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from breakeven.fit.intervals import EXACT_FIT
 from breakeven.fit.slope import device_slope
 from scipy import stats
 
@@ -56,6 +57,17 @@ def test_two_counts_have_no_interval_without_launches(make_table):
     assert found.per_device_s.interval is None
     assert found.misfit == pytest.approx(0, abs=1e-12)
     assert "no degrees of freedom" in found.per_device_s.reason
+    assert found.remark == found.per_device_s.reason
+
+
+def test_times_on_a_line_to_the_last_digit_have_no_interval(make_table):
+    options = {"launches": 1, "replicated": False, "foreign": True, "cell_sd": 0, "launch_sd": 0}
+    found = device_slope(make_table(lambda n, s: (1e-3 * n, 0.0, 0.0), devices=(1, 2, 4, 8), **options), "jit", 1000)
+    assert found.per_device_s.estimate == pytest.approx(1e-3, rel=1e-9)
+    assert found.intercept_s.estimate == 0
+    for one in (found.per_device_s, found.intercept_s):
+        assert (one.interval, one.reason) == (None, EXACT_FIT)
+    assert found.remark == EXACT_FIT
 
 
 def test_one_count_has_no_slope(make_table):

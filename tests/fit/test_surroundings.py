@@ -9,6 +9,8 @@ import pytest
 from breakeven.data.schema import Closing, Launch, Machine, Plan
 from breakeven.data.simulated import simulated_lines
 from breakeven.data.store import Record, RecordError, Writer, read
+from breakeven.fit.comparing.sides import Side
+from breakeven.fit.comparing.two_sweeps import compare
 from breakeven.fit.crowding import Crowd, crowd
 from breakeven.fit.launches import from_record
 from breakeven.fit.report import answer
@@ -288,3 +290,18 @@ def test_the_told_command_takes_the_other_kind_out(tmp_path):
     command = str(told.value).partition("take them out with: ")[2]
     subprocess.run(command, shell=True, check=True, cwd=tmp_path)
     assert from_record(read(tmp_path / "one-kind.jsonl")).num_launches == 2
+
+
+def test_a_comparison_tells_what_the_machine_of_a_side_was_doing(make_table):
+    quiet = Side(label="before", table=table_with(make_table), strategy="jit")
+    loaded = Side(
+        label="after",
+        table=table_with(make_table, *one_of(closing={"others_busy_cores": 1.5})),
+        strategy="jit",
+    )
+    (told,) = compare(quiet, loaded, paired=False).warnings
+    assert told.startswith("after: other-load: ")
+    assert compare(quiet, quiet, paired=False).warnings == ()
+    # What is so on both sides cannot tell them apart, and is the verdict's matter.
+    crowded = with_fields(quiet, table=table_with(make_table, cores=2))
+    assert compare(crowded, crowded, paired=False).warnings == ()

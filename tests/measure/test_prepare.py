@@ -35,6 +35,20 @@ def test_a_plain_function_is_jitted_and_its_facts_are_read(mesh_of):
     assert 0 < program.compile_s < 60
 
 
+def test_pieces_of_what_was_not_jitted_are_counted():
+    layer, x = jax.jit(lambda x: jnp.tanh(x) * 2), jnp.ones(3)
+
+    def layers(x):
+        for _ in range(20):
+            x = layer(x)
+        return x
+
+    assert prepare((layers, (x,))).pieces == 20
+    assert prepare((lambda x, rate: (layers(x), rate), x, (1.0,))).pieces == 20
+    # Jitted, or a wrapper around what is.
+    assert prepare((jax.jit(layers), (x,))).pieces is prepare((lambda x: layer(x), (x,))).pieces is None
+
+
 def test_what_can_be_lowered_is_used_as_it_is(mesh_of):
     mesh = mesh_of(2)
     fn = jax.jit(mean_of_product, out_shardings=NamedSharding(mesh, P()))
