@@ -132,6 +132,10 @@ def markdown(found: Sequence[Cost], labels: dict[str, str]) -> str:
         "sweep's costs times the sentinel's mean over the sweeps by its time in this one. An interval speaks of the "
         "minute in which it was measured, so the goal is for costs at one speed.",
         "",
+        "The routes differ by what they hold: a chain's slope is one more collective in a program that has begun, "
+        "*workload − local* also what the first costs a call (the devices' threads that meet), and the replay starts "
+        "from a program without work before it.",
+        "",
         f"Made by `python -m benchmarks.repeats`: {', '.join(f'{k} {v}' for k, v in labels.items())}.",
         "",
         "| route | devices | pooled cost | held at one speed | held as measured | spread at one speed | as measured | "

@@ -108,7 +108,9 @@ def markdown(sweeps: Sequence[Sweep], stamped: dict[str, str]) -> str:
         "",
         "Beside what is imposed a call takes a little of its own: callbacks, gloo's work in each step, processes that "
         "wake up. A plain loop of the same program at the same delay, without breakeven, tells how much; it is part of "
-        f"the true break-even sizes: {'; '.join(map(_own, sweeps))}.",
+        f"the true break-even sizes: {'; '.join(map(_own, sweeps))}. Intervals of alpha, beta and gamma are over the "
+        "launches and speak of their scatter; alpha also holds what a step itself takes, so that its interval may lie "
+        "above the round trip.",
         "",
         "| setting | quantity | imposed | found | | error | passed |",
         "| --- | --- | ---: | ---: | --- | ---: | --- |",
