@@ -30,18 +30,25 @@ def scaling(answers: Sequence[Answer], predicted: pd.DataFrame, *, ideal: bool) 
 def causes(answer: Answer, table: pd.DataFrame, *, narrow: bool) -> str:
     """Caption of time by cause; in a narrow figure the panels stand above each other."""
     first, second = ("Top", "Bottom") if narrow else ("Left", "Right")
-    sources = "; ".join(
-        f"{cause}: {' or '.join(dict.fromkeys(part['source']))}" for cause, part in table.groupby("cause", sort=False)
-    )
+    sources = "; ".join(f"{cause}: {_sources(part)}" for cause, part in table.groupby("cause", sort=False))
     return " ".join(
         [
             f"What a call of {answer.workload} ({answer.strategy}) is made of, {size_in_words(answer)}.",
-            f"{first}: seconds by cause, stacked; a difference below zero hangs below the axis.",
+            f"{first}: seconds by cause, stacked, means over launches (times of calls are geometric means); a "
+            "difference below zero hangs below the axis.",
             f"{second}: shares of the call's time, {_intervals(answer)}.",
             f"Sources: {sources}.",
             *_conditions(answer),
         ]
     )
+
+
+def _sources(part: pd.DataFrame) -> str:
+    """Where a cause's numbers come from, by counts where that differs."""
+    by_source = [(source, rows["num_devices"].tolist()) for source, rows in part.groupby("source", sort=False)]
+    if len(by_source) == 1:
+        return str(by_source[0][0])
+    return ", ".join(f"{source} on {', '.join(map(str, counts))}" for source, counts in by_source)
 
 
 def break_even(answer: Answer, predicted: pd.DataFrame, sizes: pd.DataFrame, *, numbers: bool) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from breakeven.figures import save_all
+from breakeven.figures.captions import causes
 from breakeven.fit.answer import BreakEven, Curve, Estimate, LawReport, Part
 from msgspec.structs import replace
 from PIL import Image
@@ -54,6 +55,11 @@ def test_one_scaling_figure_for_all_strategies(make_answer, tmp_path):
     assert "scaling.pdf" in names(paths)
     assert {"causes-jit.pdf", "causes-pmap-unplaced.pdf", "break-even-jit.png"} <= set(names(paths))
     assert len(pd.read_csv(tmp_path / "measured.csv")) == 2 * 5 * 4
+
+
+def test_a_cause_with_several_sources_names_them_by_counts(make_answer):
+    table = pd.DataFrame({"cause": "communication", "num_devices": [1, 2, 4], "source": ["A/A", "timed", "timed"]})
+    assert "communication: A/A on 1, timed on 2, 4." in causes(make_answer(), table, narrow=False)
 
 
 def test_dollars_in_names_are_no_formula(make_answer, tmp_path):
