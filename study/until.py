@@ -22,7 +22,15 @@ from ..measure.sweep import run as measure
 from ..model.cell import devices
 
 MOST_LAUNCHES = 30
-"""Launches of a sweep that stops by itself, unless told otherwise."""
+"""Launches of a sweep that stops by itself at most, unless told otherwise."""
+
+_LEAST_LAUNCH_S = 10.0
+
+
+def launches_within(budget_s: float) -> int:
+    """Launches for a budget: ten seconds each or more, since each starts and compiles anew; as many as a look needs."""
+    return min(MOST_LAUNCHES, max(MIN_LAUNCHES_AT_LOOK, int(budget_s / _LEAST_LAUNCH_S)))
+
 
 TARGETS = {
     "break-even": "size at which the largest count (or 'at N') costs the same as the smallest, to ±X%",

@@ -15,7 +15,7 @@ from breakeven.data.store import Record
 from breakeven.fit.launches import LaunchTable, from_record
 from breakeven.fit.planning.stopping import MIN_LAUNCHES_AT_LOOK
 from breakeven.model.simulate import Truth, sample, truth
-from breakeven.study.until import Goal, GoalError, check, judge, judge_record, parse
+from breakeven.study.until import Goal, GoalError, check, judge, judge_record, launches_within, parse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,6 +57,11 @@ def test_a_precision_is_read_as_written(target, percent, sign):
 def test_a_count_is_read():
     assert parse("Break-even at 4 ±10 %") == Goal(target="break-even", precision=0.1, num_devices=4)
     assert [parse(name).target for name in ("optimum", "first")] == ["optimum", "first"]
+
+
+@pytest.mark.parametrize(("budget_s", "launches"), [(1, 6), (30, 6), (95, 9), (300, 30), (3600, 30)])
+def test_a_short_budget_is_not_spent_on_starting(budget_s: float, launches: int) -> None:
+    assert launches_within(budget_s) == launches
 
 
 @pytest.mark.parametrize(
