@@ -54,11 +54,12 @@ def plan_of(wish: Wish) -> Plan:
         bad_argument("--sizes", "give global sizes (strong scaling) or --sizes-per-device (weak scaling), not both.")
     devices = None if wish.devices is None else options.device_counts("--devices", wish.devices)
     budget_s = None if wish.budget is None else options.seconds("--budget", wish.budget)
-    step_timeout_s = options.seconds("--timeout", wish.timeout)
+    step_timeout_s = options.timeout(wish.timeout)
+    from ..measure.description import described
     from ..measure.planning import make_plan, parse_sizes
-    from ..measure.userfile import resolve
 
-    workload = resolve(wish.workload)
+    workload, found = described(wish.workload, wish.platform)
+    _check_platform(wish.platform, found)
     global_sizes = per_device = None
     if wish.sizes is not None:
         global_sizes = parse_sizes(wish.sizes, devices or workload.devices, divides=workload.divides)
@@ -82,7 +83,7 @@ def plan_of(wish: Wish) -> Plan:
         objective=wish.objective,
         seed=wish.seed,
         step_timeout_s=step_timeout_s,
-        available=available(wish.platform),
+        available=found,
         processes=wish.processes,
         nodes=wish.nodes,
         launched=wish.launched,
@@ -91,11 +92,13 @@ def plan_of(wish: Wish) -> Plan:
 
 def available(platform: str | None) -> Devices:
     """What there is to measure on; the CPU is always there, any other platform only when JAX finds it."""
-    from ..measure.devices import Devices, detect
+    from ..measure.devices import CPU, detect
 
-    if platform == "cpu":
-        return Devices(platform="cpu", count=1, kind="cpu")
-    found = detect()
+    found = CPU if platform == "cpu" else detect()
+    _check_platform(platform, found)
+    return found
+
+
+def _check_platform(platform: str | None, found: Devices) -> None:
     if platform is not None and found.platform != platform:
         bad_argument("--platform", f"JAX finds no {platform} here, but {found.platform} ({found.kind}).")
-    return found

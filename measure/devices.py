@@ -7,26 +7,22 @@ import math
 import os
 import platform
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from .control_group import quota_cores, read_text
+from .informant import Informant
 from .workload import MeasureError
 
 FORCE_FLAG = "--xla_force_host_platform_device_count"
+_FLAG = re.compile(r"""-(?:"[^"]*"|'[^']*'|\S)*""")
+_FLAGS_READ = re.compile(rf"(?:\s*{_FLAG.pattern})*")
 MAX_FORCED = 256
 """Most host devices a sweep may force; each costs threads."""
 
 MEASURING = "BREAKEVEN_MEASURING"
-"""Set in the environment of a process that measures, to its launch."""
-
-_ASK = (
-    "import json, jax; d = jax.devices(); "
-    "print(json.dumps({'platform': d[0].platform, 'count': len(d), 'kind': d[0].device_kind}))"
-)
+"""Set in the environment of a process that imports a workload's file; of one that measures, to its launch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +39,11 @@ class Devices:
         return self.platform == "cpu"
 
 
-def detect(timeout_s: float = 120.0) -> Devices:
+CPU = Devices(platform="cpu", count=1, kind="cpu")
+"""What is always there."""
+
+
+def detect() -> Devices:
     """Ask JAX in a short child process: a TPU admits one process, and a GPU client takes memory.
 
     Raises
@@ -51,19 +51,31 @@ def detect(timeout_s: float = 120.0) -> Devices:
     MeasureError
         If the child finds no device.
     """
-    environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    with Informant(informing_environment()) as informant:
+        return devices_of(informant)
+
+
+def devices_of(informant: Informant, timeout_s: float = 120.0) -> Devices:
+    """What an informant finds, its first answer; MeasureError where that is nothing."""
     try:
-        asked = subprocess.run(
-            [sys.executable, "-c", _ASK], capture_output=True, text=True, timeout=timeout_s, env=environment
-        )
-    except subprocess.TimeoutExpired:
+        line = informant.line(timeout_s)
+    except TimeoutError:
         raise MeasureError(
             f"JAX found no device within {timeout_s:g} s; set JAX_PLATFORMS to the one you mean."
         ) from None
-    if asked.returncode != 0:
-        last = (asked.stderr.strip().splitlines() or ["no message"])[-1]
-        raise MeasureError(f"JAX cannot start: {last}")
-    return Devices(**json.loads(asked.stdout.splitlines()[-1]))
+    if line is None:
+        raise MeasureError(f"JAX cannot start: {informant.last_print()}")
+    return Devices(**json.loads(line))
+
+
+def informing_environment(platform_name: str | None = None) -> dict[str, str]:
+    """Environment of an informant: it takes little of an accelerator's memory, and starts no sweep."""
+    child = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", MEASURING: "1"}
+    if "XLA_FLAGS" in os.environ:
+        child["XLA_FLAGS"] = flags_of(os.environ["XLA_FLAGS"])
+    if platform_name == "cpu":
+        child["JAX_PLATFORMS"] = "cpu"
+    return child
 
 
 def refuse_nesting() -> None:
@@ -76,9 +88,35 @@ def refuse_nesting() -> None:
 
 
 def forced_flags(flags: str, count: int) -> str:
-    """``XLA_FLAGS`` with ``count`` forced host devices; every other flag stays as the user set it."""
-    others = [flag for flag in flags.split() if flag.partition("=")[0] != FORCE_FLAG]
+    """``XLA_FLAGS`` with ``count`` forced host devices; every other flag that XLA reads stays as the user set it."""
+    others = [flag for flag in _read(flags) if flag.partition("=")[0] != FORCE_FLAG]
     return " ".join([*others, f"{FORCE_FLAG}={count}"])
+
+
+def flags_of(value: str) -> str:
+    """The flags that a value of ``XLA_FLAGS`` stands for: XLA takes one without a dash for the name of a file of flags.
+
+    Raises
+    ------
+    MeasureError
+        If that file cannot be read.
+    """
+    if not value.strip() or value.lstrip().startswith("-"):
+        return value
+    try:
+        return " ".join(_read(Path(value).read_text()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise MeasureError(
+            f"XLA_FLAGS={value}: XLA takes this for a file of flags, and it cannot be read ({error}); give the flags "
+            "themselves, as in XLA_FLAGS=--xla_cpu_multi_thread_eigen=false, or a file that holds them."
+        ) from None
+
+
+def _read(flags: str) -> list[str]:
+    """What XLA reads of its flags: all up to the first word that is none."""
+    read = _FLAGS_READ.match(flags)
+    assert read is not None  # it matches nothing too
+    return _FLAG.findall(read[0])
 
 
 def child_environment(
@@ -86,9 +124,11 @@ def child_environment(
 ) -> dict[str, str]:
     """Environment of a measuring process: its platform, its devices, and no compilation cache."""
     child = {**environment, "JAX_ENABLE_COMPILATION_CACHE": "false", MEASURING: "1"}
+    if "XLA_FLAGS" in environment:
+        child["XLA_FLAGS"] = flags_of(environment["XLA_FLAGS"])  # not a file's name: the record tells the flags
     if platform_name == "cpu":
         child["JAX_PLATFORMS"] = "cpu"
-        child["XLA_FLAGS"] = forced_flags(environment.get("XLA_FLAGS", ""), visible_devices)
+        child["XLA_FLAGS"] = forced_flags(child.get("XLA_FLAGS", ""), visible_devices)
         child.pop("JAX_NUM_CPU_DEVICES", None)  # it would win over the flag
     elif environment.get("JAX_PLATFORMS") == "cpu":
         del child["JAX_PLATFORMS"]  # fits run on the CPU; measurements where the devices are

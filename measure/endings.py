@@ -7,8 +7,10 @@ ended, the record is closed, and the process says what it holds.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
@@ -64,6 +66,15 @@ def leave_to_parent() -> None:
     os.register_at_fork(before=_hold_back, after_in_parent=_let_through, after_in_child=_end_as_usual)
 
 
+def die_with(parent: int) -> None:
+    """On Linux ask to be killed with the parent, a process number."""
+    if sys.platform == "linux":
+        set_death_signal = 1  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
 def _leave(_number: int, _frame: FrameType | None) -> None:
     pass
 
@@ -81,6 +92,14 @@ def _end_as_usual() -> None:
         if signal.getsignal(number) is _leave:
             signal.signal(number, signal.SIG_DFL)
     _let_through()
+
+
+def name_of(number: int) -> str:
+    """A signal's name; most real-time signals have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def signal_of(interruption: BaseException) -> int:

@@ -174,7 +174,7 @@ def parse_sizes(text: str, devices: Sequence[int] = (), *, divides: bool = True)
     Raises
     ------
     MeasureError
-        If it is neither, or a size is no positive whole number.
+        If it is neither, a size is no positive whole number, or none in the range divides by all counts.
     """
     if ":" not in text:
         return tuple(_whole(part, text) for part in text.split(","))
@@ -187,8 +187,20 @@ def parse_sizes(text: str, devices: Sequence[int] = (), *, divides: bool = True)
     if number > MOST_SIZES:
         raise MeasureError(f"sizes {text!r}: at most {MOST_SIZES} sizes, each is measured on every count.")
     multiple = math.lcm(*devices) if divides else 1
+    _refuse_too_narrow(text, first, last, multiple, devices)
     spaced = np.geomspace(first, last, number) if number > 1 else np.array([first])
     return tuple(sorted({max(1, round(size / multiple)) * multiple for size in spaced.tolist()}))
+
+
+def _refuse_too_narrow(text: str, first: int, last: int, multiple: int, devices: Sequence[int]) -> None:
+    """Refuse a range in which no size divides by all counts: the nearest that does lies where nobody asked for it."""
+    below, above = last // multiple * multiple, -(-first // multiple) * multiple
+    if above > last:
+        near = f"{below} and {above} do" if below else f"{above} is the first that does"
+        raise MeasureError(
+            f"sizes {text!r}: none of the range divides by {', '.join(map(str, devices))} devices; {near}. Give a "
+            "range that holds such sizes, other --devices, or --sizes-per-device."
+        )
 
 
 def describe(plan: Plan, start: Start = local_ranks) -> DryRun:

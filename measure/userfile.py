@@ -64,6 +64,11 @@ def workload(
     """
     if path not in (None, "strong", "weak"):
         raise MeasureError(f"path must be 'strong' or 'weak', got {path!r}.")
+    for argument, text in (("unit", unit), ("name", name)):
+        if not (isinstance(text, str) and text.isprintable()):
+            raise MeasureError(f"{argument} must be text on one line, as in {argument}='rows', got {text!r}.")
+    if not isinstance(divides, bool):
+        raise MeasureError(f"divides must be True or False, got {divides!r}.")
     declaration = Declaration(path=path, unit=unit, local=local, work=work, divides=divides, name=name)
 
     def declare(build: Function) -> Function:
@@ -76,8 +81,7 @@ def workload(
 def resolve(name: str | Callable[..., Any]) -> Workload:
     """Find a workload: a built-in's name, ``path/to/file.py:build``, ``package.module:build``, or the function itself.
 
-    A user's file is imported. Where jax is not yet imported, it is kept to the CPU, so that a file which computes
-    at its top does not take an accelerator from the processes that measure.
+    A user's file is imported, and what it does at its top stays in this process: ``described`` has a child do it.
 
     Raises
     ------
@@ -86,13 +90,30 @@ def resolve(name: str | Callable[..., Any]) -> Workload:
     """
     if callable(name):
         return _of_function(name)
-    target, colon, function = name.rpartition(":")
-    if not colon:
+    if (place := place_of(name)) is None:
         return _builtin(name)
-    if not target or not function:
-        raise MeasureError(f"{name!r}: write path/to/file.py:function or package.module:function.")
+    target, function = place
     module = _from_file(target) if _is_path(target) else _from_module(target)
     return _declared(name, _function(module, target, function))
+
+
+def place_of(name: str) -> tuple[str, str] | None:
+    """File or module of a user's workload, and the function in it; None for the name of a built-in one.
+
+    Raises
+    ------
+    MeasureError
+        If one of the two is not given, there is no such file, or its name is not in UTF-8.
+    """
+    _check_text(name)
+    target, colon, function = name.rpartition(":")
+    if not colon:
+        return None
+    if not target or not function:
+        raise MeasureError(f"{name!r}: write path/to/file.py:function or package.module:function.")
+    if _is_path(target) and not Path(target).expanduser().is_file():
+        raise MeasureError(f"{target}: no such file.")
+    return target, function
 
 
 def user_frames(error: BaseException) -> tuple[str, ...]:
@@ -101,7 +122,7 @@ def user_frames(error: BaseException) -> tuple[str, ...]:
     if isinstance(error, SyntaxError) and error.filename:
         return (f'File "{error.filename}", line {error.lineno}: {(error.text or "").strip()}',)
     ours = [frame for frame in frames if is_user_file(frame.filename)] or list(frames)[-2:]
-    return _shortened([f'File "{f.filename}", line {f.lineno}, in {f.name}: {f.line}' for f in ours])
+    return _shortened([printable(f'File "{f.filename}", line {f.lineno}, in {f.name}: {f.line}') for f in ours])
 
 
 def words_of(error: BaseException) -> str:
@@ -110,12 +131,12 @@ def words_of(error: BaseException) -> str:
         text = str(error)
     except Exception as second:  # noqa: BLE001 - a user's exception may fail to say what it is
         text = f"(it cannot say what it is: {type(second).__name__})"
-    lines = ["".join(map(_printable, line)) for line in text.split("\n")]
-    return "\n".join(_shortened(lines))[:_MAX_MESSAGE]
+    return "\n".join(_shortened([printable(line) for line in text.split("\n")]))[:_MAX_MESSAGE]
 
 
-def _printable(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
+def printable(line: str) -> str:
+    """A line in which what a terminal would obey, or no record can hold, is spelled out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
 def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
@@ -141,6 +162,7 @@ def with_frames(message: str, error: BaseException) -> str:
     return "\n".join(lines)
 
 
+_SET_UP_BY_US = ("jax_num_cpu_devices", "jax.distributed.initialize")
 _MAX_MESSAGE = 4000
 _EACH_END = 8
 """Lines kept at each end of a long text."""
@@ -177,8 +199,6 @@ def _is_path(target: str) -> bool:
 
 def _from_file(target: str) -> ModuleType:
     path = Path(target).expanduser()
-    if not path.is_file():
-        raise MeasureError(f"{target}: no such file.")
     specification = importlib.util.spec_from_file_location(f"breakeven_user_{path.stem}", path.resolve())
     if specification is None or specification.loader is None:
         raise MeasureError(f"{target}: not a Python file.")
@@ -205,27 +225,19 @@ def _imports(target: str, folder: Path) -> Iterator[None]:
     """Import as ``python file.py`` would: neighbours can be imported. What the file prints goes to stderr."""
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-    keeps_platform = "jax" in sys.modules
-    before = os.environ.get("JAX_PLATFORMS")
-    if not keeps_platform:
-        os.environ["JAX_PLATFORMS"] = "cpu"
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     except MeasureError:
         raise
-    except (Exception, SystemExit) as error:
-        raise MeasureError(with_frames(f"{target}: importing it failed.", error)) from error
-    finally:
-        if not keeps_platform:
-            _restore("JAX_PLATFORMS", before)
+    except BaseException as error:  # a user's code may raise anything, sys.exit included
+        raise MeasureError(with_frames(f"{target}: importing it failed.", error) + _not_the_files(error)) from error
 
 
-def _restore(name: str, value: str | None) -> None:
-    if value is None:
-        os.environ.pop(name, None)
-    else:
-        os.environ[name] = value
+def _not_the_files(error: BaseException) -> str:
+    """What to do about a file that sets up what is set up by the time it is imported."""
+    calls = [call for call in _SET_UP_BY_US if call in words_of(error)]
+    return f"\nbreakeven sets up devices and processes itself: drop {calls[0]} from the file." if calls else ""
 
 
 def _function(module: ModuleType, target: str, name: str) -> Callable[..., Any]:
@@ -266,7 +278,14 @@ def _of_function(build: Callable[..., Any]) -> Workload:
         raise MeasureError(
             f"{qualified}: fresh processes measure and must find the function: define it at the top level of a file."
         )
+    _check_text(filename)
     return _declared(f"{filename}:{qualified}", build)
+
+
+def _check_text(name: str) -> None:
+    """A record, in UTF-8, names the workload; a file's name in another encoding holds lone surrogates."""
+    if any("\ud800" <= character <= "\udfff" for character in name):
+        raise MeasureError(f"{printable(name)}: the name is not in UTF-8, as a record is; rename the file.")
 
 
 def _name(function: object) -> str:

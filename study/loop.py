@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from ..data.schema import Plan
 from ..data.store import read
 from ..fit.launches import LaunchTable, from_record
+from ..measure.description import described
 from ..measure.launch import local_ranks
 from ..measure.planning import make_plan
 from ..measure.processes.cluster import refuse_several
 from ..measure.processes.group import Start
 from ..measure.sweep import OnLaunch, OnProgress
 from ..measure.sweep import run as measure
-from ..measure.userfile import resolve
 
 if TYPE_CHECKING:
     from ..fit.answer import Answer
@@ -75,7 +75,9 @@ def run(
     >>> study.answer.break_even.first.estimate  # doctest: +SKIP
     """
     refuse_several()
-    plan = make_plan(resolve(workload), devices=devices, sizes=sizes, sizes_per_device=sizes_per_device, **options)
+    declared, available = described(workload)
+    asked: dict[str, Any] = {"available": available} | options
+    plan = make_plan(declared, devices=devices, sizes=sizes, sizes_per_device=sizes_per_device, **asked)
     return carry_out(plan, record, on_progress=on_progress)
 
 

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 from breakeven.measure import devices
+from breakeven.measure.informant import Informant
 from breakeven.measure.workload import MeasureError
 
 
@@ -20,6 +21,35 @@ def test_the_users_own_device_count_gives_way():
     assert devices.forced_flags("--xla_force_host_platform_device_count=3", 2) == (
         "--xla_force_host_platform_device_count=2"
     )
+
+
+def test_flags_from_a_file_are_those_that_xla_reads_of_it(tmp_path):
+    """XLA itself is asked how many devices it was told to force, by the file and by what is made of it."""
+    (tmp_path / "flags").write_text('--xla_dump_to="/a  b"\n--xla_force_host_platform_device_count=3\n# and\n--more')
+    made = devices.child_environment("cpu", 2, {"XLA_FLAGS": f"{tmp_path}/flags"})["XLA_FLAGS"]
+    assert made == '--xla_dump_to="/a  b" --xla_force_host_platform_device_count=2'
+    clean = {key: value for key, value in os.environ.items() if key != "JAX_NUM_CPU_DEVICES"}
+    for flags, count in ((f"{tmp_path}/flags", "3"), (made, "2")):
+        command = [sys.executable, "-P", "-c", "import jax; print(jax.device_count())"]
+        asked = subprocess.run(command, capture_output=True, text=True, check=True, env=clean | {"XLA_FLAGS": flags})
+        assert asked.stdout.strip() == count
+
+
+def test_flags_after_a_word_that_is_none_are_not_read():
+    assert devices.forced_flags("--a=1 oops --b=2", 2) == "--a=1 --xla_force_host_platform_device_count=2"
+
+
+def test_elsewhere_too_the_flags_stand_for_their_file(tmp_path):
+    (tmp_path / "flags").write_text("--a=1\n--b=2\n# and\n--c=3\n")
+    (tmp_path / "none").write_text("# nothing\n--c=3\n")
+    assert devices.child_environment("gpu", 2, {"XLA_FLAGS": f"{tmp_path}/flags"})["XLA_FLAGS"] == "--a=1 --b=2"
+    assert devices.child_environment("gpu", 2, {"XLA_FLAGS": f"{tmp_path}/none"})["XLA_FLAGS"] == ""
+
+
+@pytest.mark.parametrize("platform", ["cpu", "gpu"])
+def test_flags_in_a_file_that_is_not_there(tmp_path, platform):
+    with pytest.raises(MeasureError, match=r"XLA_FLAGS=.*/none: XLA takes this for a file of flags.*give the flags"):
+        devices.child_environment(platform, 2, {"XLA_FLAGS": f"{tmp_path}/none"})
 
 
 def test_child_environment_of_a_cpu_host():
@@ -55,6 +85,19 @@ def test_detect_names_a_platform_that_is_not_there(monkeypatch):
     monkeypatch.setenv("JAX_PLATFORMS", "tpu")
     with pytest.raises(MeasureError, match=r"JAX cannot start: .*tpu"):
         devices.detect()
+
+
+def test_detect_runs_nothing_of_the_current_folder(tmp_path, monkeypatch):
+    for name in ("jax", "numpy", "json"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(7)")
+    monkeypatch.chdir(tmp_path)
+    assert devices.detect().platform == "cpu"
+
+
+def test_a_platform_that_takes_too_long():
+    message = r"JAX found no device within 0.01 s; set JAX_PLATFORMS"
+    with Informant(devices.informing_environment()) as informant, pytest.raises(MeasureError, match=message):
+        devices.devices_of(informant, timeout_s=0.01)
 
 
 def write(path, text):

@@ -5,7 +5,7 @@ from breakeven.data import store
 from breakeven.measure import planning, sweep, userfile
 from breakeven.measure.devices import MAX_FORCED, Devices
 from breakeven.measure.workload import MeasureError, Workload
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 HOST = Devices(platform="cpu", count=1, kind="cpu")
@@ -113,8 +113,26 @@ def test_a_range_is_log_spaced_and_rounded_to_what_divides():
     assert planning.parse_sizes("1e3:1e6:4") == (1000, 10_000, 100_000, 1_000_000)
     assert planning.parse_sizes("1e3:1e6:4", (1, 3, 8)) == (1008, 9_984 + 24, 100_008, 1_000_008)
     assert planning.parse_sizes("1e3:1e6:4", (1, 3, 8), divides=False) == (1000, 10_000, 100_000, 1_000_000)
-    assert planning.parse_sizes("1:4:9", (8,)) == (8,)
+    assert planning.parse_sizes("1:8:9", (8,)) == (8,)
+    assert planning.parse_sizes("1:4:9", (8,), divides=False) == (1, 2, 3, 4)
     assert planning.parse_sizes("5:900:1") == (5,)
+
+
+@pytest.mark.parametrize(
+    ("text", "counts", "near"),
+    [
+        (
+            "256:4096:5",
+            (7, 9, 11, 13),
+            "divides by 7, 9, 11, 13 devices; 9009 is the first that does",
+        ),
+        ("10000:11000:5", (7, 9, 11, 13), "9009 and 18018 do. Give a range that holds such sizes"),
+        ("1:4:9", (8,), "8 is the first that does"),
+    ],
+)
+def test_a_range_without_a_size_that_divides(text, counts, near):
+    with pytest.raises(MeasureError, match=near):
+        planning.parse_sizes(text, counts)
 
 
 @given(
@@ -125,13 +143,14 @@ def test_a_range_is_log_spaced_and_rounded_to_what_divides():
 )
 def test_every_size_of_a_range_divides_and_is_near_its_range(first, last, number, counts):
     first, last = sorted((first, last))
+    assume(any(size % math.lcm(*counts) == 0 for size in range(first, min(last, first + math.lcm(*counts)) + 1)))
     sizes = planning.parse_sizes(f"{first}:{last}:{number}", counts)
     multiple = math.lcm(*counts)
     assert 1 <= len(sizes) <= number
     assert list(sizes) == sorted(set(sizes))
     for size in sizes:
         assert all(size % n == 0 for n in counts)
-        assert first - multiple < size < last + multiple or size == multiple
+        assert first - multiple < size < last + multiple
 
 
 @pytest.mark.parametrize("text", ["", "8,x", "8,-3", "8,2.5", "0", "nan", "inf:8:2"])
