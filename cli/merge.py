@@ -10,7 +10,8 @@ import typer
 from . import options, output
 
 Records = Annotated[
-    list[Path], typer.Argument(metavar="FILE FILE…", help="Records (.jsonl) of the same plan.", show_default=False)
+    list[str],
+    typer.Argument(metavar="FILE FILE…", help="Records (.jsonl) of the same plan, or data:NAME.", show_default=False),
 ]
 Target = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Record to write.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace the file where it exists.")]
@@ -30,7 +31,7 @@ def command(
 
     What stands in several of them counts once. Records that must not be pooled are refused, with what differs.
     """
-    options.output_file("-o", target)
+    options.output_record("-o", target)
     if len(records) < 2:
         output.bad_argument("FILE FILE…", "give at least two records to join.")
     from ..data.merge import merge

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -29,11 +30,27 @@ def load(name: str) -> Record:
     RecordError
         If there is none of that name; the message lists those that are.
     """
-    shipped = _shipped()
-    if name not in shipped:
-        raise RecordError(f"{PREFIX}{name}: no recorded sweep of that name ships; there are {', '.join(names())}.")
-    with resources.as_file(_folder() / shipped[name]) as path:
+    with file_of(PREFIX + name) as path:
         return replace(_open(path), source=PREFIX + name)
+
+
+@contextlib.contextmanager
+def file_of(argument: str | os.PathLike[str]) -> Iterator[Path]:
+    """The file behind ``data:NAME`` or a path, as long as the block lasts.
+
+    Raises
+    ------
+    RecordError
+        If no recorded sweep of that name ships; the message lists those that do.
+    """
+    if not isinstance(argument, str) or not argument.startswith(PREFIX):
+        yield Path(argument)
+        return
+    shipped, name = _shipped(), argument.removeprefix(PREFIX)
+    if name not in shipped:
+        raise RecordError(f"{argument}: no recorded sweep of that name ships; there are {', '.join(names())}.")
+    with resources.as_file(_folder() / shipped[name]) as path:
+        yield path
 
 
 def open_record(

@@ -9,8 +9,24 @@ from typing import NamedTuple
 
 from .schema import Launch, Machine
 
+LEFT_OUT = "(left out)"
+"""What a record holds in place of a value that may be secret or name a host."""
+
 HASHED = re.compile(r"host-[0-9a-f]{10}")
 """What a sweep that hides its hosts calls one; another sweep calls the same host otherwise."""
+
+_COMPUTING = ("JAX_", "XLA_", "LIBTPU_", "TF_XLA_")
+"""Variables that can change which program runs; the others below only how it runs."""
+_RUNNING = (
+    *("NCCL_", "RCCL_", "CUDA_", "GLOO_", "UCX_", "FI_"),
+    *("OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "MALLOC_", "LD_PRELOAD"),
+)
+_WHERE_OR_WHO = re.compile(
+    r"XLA_FLAGS|ADDR|HOST|PORT|URI|NODE|SERVER|RANK|PROCESS|VISIBLE|HOME|DIR|PATH|FILE|CACHE|DUMP|LOG|TRACEBACK|"
+    r"NCCL_DEBUG|(^|_)IDS?(_|$)"
+)
+"""In the names of variables that say where things are, which of several this is, or what is printed."""
+_UNSET = "not set"
 
 _WORDS = {"device_kind": "device kind", "xla_flags": "XLA_FLAGS"}
 
@@ -30,9 +46,16 @@ def devices_differ(one: Launch, other: Launch) -> list[Difference]:
 
 
 def surroundings_differ(one: Launch, other: Launch) -> list[Difference]:
-    """What else differs and may change times: hosts, cores, versions, flags."""
+    """What else differs and may change times: hosts, cores, versions, flags, variables."""
     names = ("cores", "jax", "jaxlib", "python", "xla_flags")
-    return _said([*_hosts_differ(one, other), *(Difference(n, getattr(one, n), getattr(other, n)) for n in names)])
+    same_names = (Difference(n, getattr(one, n), getattr(other, n)) for n in names)
+    return _said([*_hosts_differ(one, other), *same_names, *_variables_differ(one, other)])
+
+
+def settings(launch: Launch) -> tuple[object, ...]:
+    """Versions, flags and variables under which one program is lowered to one text."""
+    variables = sorted(_variables(launch, _COMPUTING).items())
+    return (launch.jax, launch.jaxlib, launch.xla_flags, *variables)
 
 
 def cores_together(machines: Sequence[Machine]) -> int | None:
@@ -71,6 +94,21 @@ def _hosts_differ(one: Launch, other: Launch) -> list[Difference]:
     if hidden[0] != hidden[1] or (hidden[0] and one.sweep != other.sweep):
         return []
     return [Difference("host", *hosts)]
+
+
+def _variables(launch: Launch, prefixes: tuple[str, ...]) -> dict[str, str]:
+    """Of a launch's first process, without those that say where or who."""
+    pairs = (v.partition("=")[::2] for machine in launch.machines[:1] for v in machine.variables)
+    return {name: value for name, value in pairs if name.startswith(prefixes) and not _WHERE_OR_WHO.search(name)}
+
+
+def _variables_differ(one: Launch, other: Launch) -> list[Difference]:
+    """Nothing where one of them names no variables, or leaves the value out."""
+    if not all(launch.machines and launch.machines[0].variables for launch in (one, other)):
+        return []
+    a, b = (_variables(launch, _COMPUTING + _RUNNING) for launch in (one, other))
+    values = {name: (a.get(name, _UNSET), b.get(name, _UNSET)) for name in sorted(a | b)}
+    return [Difference(n, *both) for n, both in values.items() if not any(LEFT_OUT in value for value in both)]
 
 
 def described(found: Iterable[Difference]) -> str:

@@ -11,9 +11,11 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
+from .catalog import file_of
 from .lock import Lock
 from .machines import Difference, described, devices_differ, surroundings_differ
 from .rounds import POOLED_ALIKE, select_sweeps, timed_visits
+from .same_programs import programs_of, unlike
 from .schema import Launch, Line, Sweep
 from .store import Record, RecordError, Writer, errors_named, read_lines
 
@@ -33,7 +35,7 @@ class Merged:
 class _Source(NamedTuple):
     """One file and its lines, in file order."""
 
-    path: Path
+    path: str
     record: Record
     lines: list[Line]
 
@@ -47,28 +49,29 @@ def merge(
 
     Parameters
     ----------
-    sources : records; one of them may be cut at its end, which is skipped with a warning
+    sources : records, or ``data:NAME``; one of them may be cut at its end, which is skipped with a warning
     target : record to write
     replace : whether a file that is there already may be replaced
 
     Raises
     ------
     RecordError
-        If a source is no record, or they must not be pooled: plans or kinds of device that differ, or simulated,
-        foreign and measured sweeps together. If the target exists, or cannot be written.
+        If a source is no record, or they must not be pooled: plans, programs or kinds of device that differ, or
+        simulated, foreign and measured sweeps together. If the target exists, or cannot be written.
     """
     target = Path(target)
     # From before the sources are read, for the target may be one of them, and somebody may be writing it.
     with Lock(target):
         if target.exists() and not replace:
             raise RecordError(f"{target}: exists; give another file with -o, or --force to replace it.")
-        found = [_open(Path(source)) for source in sources]
+        found = [_open(source) for source in sources]
         first, *others = found
         for other in others:
             _check_same_plan(first, other)
         # Each with each: what one launch does not say differs from nothing.
         for one, other in combinations(found, 2):
             _check_same_devices(one, other)
+            _check_same_programs(one, other)
         for other in others:
             if differs := _differ(surroundings_differ, first, other):
                 warnings.warn(
@@ -86,11 +89,15 @@ def merge(
     )
 
 
-def _open(path: Path) -> _Source:
-    lines = read_lines(path)
-    record = Record.from_lines(lines, source=str(path))
+def _open(source: str | os.PathLike[str]) -> _Source:
+    with file_of(source) as path:
+        if path.suffix.lower() == ".csv":
+            raise RecordError(f"{source}: a table; only records (.jsonl) can be joined.")
+        lines = read_lines(path)
+    name = str(source)
+    record = Record.from_lines(lines, source=name)
     select_sweeps(record)  # one that must not be pooled by itself is refused by its own name
-    return _Source(path, record, lines)
+    return _Source(name, record, lines)
 
 
 def _united(sources: Sequence[Sequence[Line]]) -> list[Line]:
@@ -143,6 +150,13 @@ def _check_same_plan(first: _Source, other: _Source) -> None:
 def _check_same_devices(one: _Source, other: _Source) -> None:
     if differ := _differ(devices_differ, one, other):
         raise RecordError(f"{_both(one, other)}: measured on different kinds of device, {differ}; {_INSTEAD}")
+
+
+def _check_same_programs(one: _Source, other: _Source) -> None:
+    ours, theirs = (programs_of(source.record.launches, source.record.programs) for source in (one, other))
+    if found := unlike(ours, theirs):
+        words = found.told("in the first", "in the other")
+        raise RecordError(f"{_both(one, other)}: measured with different programs, {words}; {_INSTEAD}")
 
 
 def _differ(differ: Callable[[Launch, Launch], list[Difference]], one: _Source, other: _Source) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from ..model.cell import Cell
@@ -17,6 +17,9 @@ POOLED_ALIKE = (
     *("processes", "sentinel", "pairs", "orders"),
 )
 """Fields of the plan in which sweeps must agree to be pooled: those that change a time, its meaning, or the cells."""
+
+BARRING = ("visit", "compile", "build")
+"""Stages of a failure that counts against its cell."""
 
 
 def select_sweeps(record: Record) -> Sweep:
@@ -54,15 +57,22 @@ class TimedVisit(NamedTuple):
     complete: bool
 
 
-def timed_visits(record: Record) -> list[TimedVisit]:
-    """Summarise the visits of a record, in file order; those whose calls were all warm-ups are left out."""
+def timed_visits(record: Record, *, again: Set[Cell] | None = None) -> list[TimedVisit]:
+    """Summarise the visits of a record, in file order; those whose calls were all warm-ups are left out.
+
+    Parameters
+    ----------
+    record : Record
+    again : barred cells that a complete round must hold all the same; None: those of which the record itself says that
+        they are mended
+    """
     cells = {(p.sweep, p.launch, p.program): p.cell for p in record.programs}
     found = [
         (visit, cells[visit.sweep, visit.launch, visit.program])
         for visit in record.visits
         if len(visit.latency_ns) > visit.warmups
     ]
-    counted = _complete(record, found)
+    counted = _complete(record, found, again)
     return [
         TimedVisit(
             visit,
@@ -79,17 +89,45 @@ def timed_visits(record: Record) -> list[TimedVisit]:
 
 def barred(record: Record) -> set[Cell]:
     """Cells that failed twice in a visit, or could not be built at all: left out for every launch."""
-    counts = Counter(f.cell for f in record.failures if f.cell is not None and f.stage in ("visit", "compile", "build"))
+    counts = Counter(f.cell for f in record.failures if f.cell is not None and f.stage in BARRING)
     return {cell for cell, count in counts.items() if count >= 2}
 
 
-def _complete(record: Record, found: Sequence[tuple[Visit, Cell]]) -> list[bool]:
+def tried_again(record: Record) -> dict[Cell, tuple[int, int]]:
+    """Barred cells that later launches measured: how many launches did so after its last failure, and how many did not.
+
+    A sweep that goes on gives a barred cell one more try, since what failed may have been mended.
+    """
+    left_out = barred(record)
+    if not left_out:
+        return {}
+    place = {(line.sweep, line.launch): i for i, line in enumerate(record.launches)}
+    cells = {(p.sweep, p.launch, p.program): p.cell for p in record.programs}
+    seen: dict[tuple[str, str], set[Cell]] = defaultdict(set)
+    for v in record.visits:
+        seen[v.sweep, v.launch].add(cells[v.sweep, v.launch, v.program])
+    counts = {}
+    for cell in left_out:
+        last = max(place.get((f.sweep, f.launch), -1) for f in record.failures if f.cell == cell and f.stage in BARRING)
+        held = sum(cell in found and place.get(launch, -1) > last for launch, found in seen.items())
+        if held:
+            counts[cell] = (held, len(seen) - held)
+    return counts
+
+
+def mended(record: Record) -> set[Cell]:
+    """Barred cells that count again: leaving them out would keep fewer launches than it costs."""
+    return {cell for cell, (held, lacking) in tried_again(record).items() if held > lacking}
+
+
+def _complete(record: Record, found: Sequence[tuple[Visit, Cell]], again: Set[Cell] | None) -> list[bool]:
     """A round counts when it visited every cell that its launch compiled and that is not barred."""
     if all(sweep.foreign for sweep in record.sweeps):
         return [True] * len(found)
-    left_out = barred(record)
+    again = mended(record) if again is None else again
+    left_out = barred(record) - again
     # All launches owe the same cells: one that died while compiling must not count as complete with fewer.
-    owed = {program.cell for program in record.programs} - left_out
+    owed = ({program.cell for program in record.programs} | again) - left_out
     seen: dict[tuple[str, str, int], set[Cell]] = defaultdict(set)
     for visit, cell in found:
         seen[visit.sweep, visit.launch, visit.round].add(cell)

@@ -201,8 +201,8 @@ def _changed_program(table: LaunchTable) -> list[NamedWarning]:
         return []
     words = found.told("some launches have", "others")
     text = (
-        f"launches measured different programs ({words}): the file was edited between them, or makes another program at "
-        "every start; a mean over them is the time of none"
+        f"launches measured different programs ({words}): the file was edited between them, or makes another program "
+        "at every start; a mean over them is the time of none"
     )
     return [NamedWarning(name="changed-program", text=text, doubts_verdict=found.one is not None)]
 

@@ -291,7 +291,7 @@ def _why_nothing(record: Record) -> str:
         return f"every cell failed, and nothing was measured (first: {first.cell}: {first.error}: {first.message})"
     if found := mixed(programs_of(record.launches, record.programs)):
         words = found.told("some have", "others")
-        return f"its launches measured different programs, {words}, and none holds the cells of all; measure anew with -o"
+        return f"launches measured different programs, {words}, and none holds the cells of all; measure anew with -o"
     return "no launch has a complete round over all cells; measure again with a larger --budget"
 
 

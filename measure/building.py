@@ -53,10 +53,10 @@ class Builder:
         def together(vote: Vote) -> Failure | None:
             return agree(self.team, members, vote, otherwise=self._failure(stage, MeasureError(), cell))
 
-        def announce(next_stage: str) -> None:
+        def announce(next_stage: str, fingerprint: str | None = None) -> None:
             nonlocal stage
             if next_stage == CALL:
-                if failure := together(Vote(next=CALL)):
+                if failure := together(Vote(next=CALL, program=fingerprint)):
                     raise Elsewhere(failure)
                 return
             stage = next_stage

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import reprlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..data.schema import Plan
+from ..data.schema import MAX_AMOUNT, Plan
 from ..model.cell import Cell
 from . import guards, sentinel
 from .controls import ControlRefused, accept_control, automatic_local, null_program
@@ -22,7 +25,7 @@ from .processes.meshes import AXIS, first_devices, mesh_of
 from .workload import MeasureError, Workload
 
 CALL = "call"
-Announce = Callable[[str], None]
+Announce = Callable[..., None]
 Made = tuple[Prepared, str | None]
 """A program, and for a control where it came from."""
 
@@ -32,7 +35,7 @@ class Programs:
     """Makes the programs of one workload; controls and probes need the workload's own program first.
 
     Each method takes a cell and a function to be told the stage: ``compile`` comes after ``build``, ``CALL`` before
-    every call of a program that is not announced yet.
+    every call of a program that is not announced yet, with the program's fingerprint where it was lowered.
     """
 
     plan: Plan
@@ -53,6 +56,7 @@ class Programs:
             )
         built = self.declared.builds[cell.strategy](mesh_of(cell.num_devices), cell.size)
         announce("compile")
+        _refuse_disabled_jit()
         place = cell.strategy not in self.declared.unplaced
         program = prepare(built, place=place, work=self._work(cell), before_call=partial(announce, CALL))
         if program.facts is not None:
@@ -145,7 +149,31 @@ class Programs:
         return program
 
     def _work(self, cell: Cell) -> float | None:
-        return None if self.declared.work is None else float(self.declared.work(cell.size_per_device))
+        work = self.declared.work
+        return None if work is None else _finite_work(work(cell.size_per_device), cell.size_per_device)
+
+
+def _finite_work(value: Any, local_size: float) -> float:
+    """What ``work`` returned, as a number of flops or bytes."""
+    try:
+        number = math.nan if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 <= number <= MAX_AMOUNT:
+        beyond = isinstance(value, int) and abs(value) > sys.float_info.max  # its digits may be too many to print
+        raise MeasureError(
+            f"work({local_size:g}) returned {'a larger integer than any float' if beyond else reprlib.repr(value)}; it "
+            f"must return the flops (or bytes) of one device, a number from 0 to {MAX_AMOUNT:g}."
+        )
+    return number
+
+
+def _refuse_disabled_jit() -> None:
+    if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]
+        raise MeasureError(
+            "jax_disable_jit is on, and what is not compiled cannot be measured: switch it off, in the workload's file "
+            "or as JAX_DISABLE_JIT in the environment."
+        )
 
 
 def _compiled(workload: Prepared) -> Any:

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,13 +17,21 @@ import breakeven
 
 from ..data import rounds, store
 from ..data.lock import Lock
+from ..data.same_programs import Programs, programs_of, unlike
 from ..data.schema import SCHEMA_VERSION, Closing, Failure, Launch, Line, Plan, Program, Sweep, Trace, Visit
 from ..model.cell import Cell
 from .endings import Ended, like_interrupts, signal_of
 from .launch import local_ranks
 from .processes.group import Group, Start
 from .protocol import Message, Ready, Request, Round, Step
-from .resuming import check_same_machine, check_same_plan
+from .resuming import (
+    check_same_devices,
+    check_same_plan,
+    one_more_try,
+    other_program,
+    warn_of_failed,
+    warn_of_surroundings,
+)
 from .time_limit import job_ends_at, within_job
 from .workload import MeasureError
 
@@ -86,8 +94,8 @@ def run(
     Raises
     ------
     MeasureError
-        If the file holds another plan, or one measured on another kind of device, no program of the workload can be
-        built, or too many launches fail.
+        If the file holds another plan, or one measured on another kind of device or with other programs, no program of
+        the workload can be built, or too many launches fail.
     RecordError
         If the file exists and is no record, cannot be written, or is being written by another process (``Held``).
     Interrupted
@@ -109,19 +117,32 @@ def _silent(_progress: Progress) -> None:
     """Report to nobody."""
 
 
-def complete_launches(record: store.Record) -> int:
-    """Launches with at least one complete round."""
-    return len({(v.visit.sweep, v.visit.launch) for v in rounds.timed_visits(record) if v.complete})
+def complete_launches(record: store.Record, again: Set[Cell] | None = None) -> int:
+    """Launches with at least one complete round; ``again`` as for ``rounds.timed_visits``."""
+    return len({(sweep, launch) for sweep, launch, _ in _complete_rounds(record, again)})
 
 
-def complete_rounds(record: store.Record) -> int:
+def complete_rounds(record: store.Record, again: Set[Cell] | None = None) -> int:
     """Rounds, over all launches, that hold every cell not barred."""
-    return len({(v.visit.sweep, v.visit.launch, v.visit.round) for v in rounds.timed_visits(record) if v.complete})
+    return len(_complete_rounds(record, again))
+
+
+def _complete_rounds(record: store.Record, again: Set[Cell] | None) -> set[tuple[str, str, int]]:
+    visits = (v.visit for v in rounds.timed_visits(record, again=again) if v.complete)
+    return {(visit.sweep, visit.launch, visit.round) for visit in visits}
 
 
 @dataclass
 class _Sweeping:
-    """A sweep under way."""
+    """A sweep under way.
+
+    Attributes
+    ----------
+    again : cells that launches of earlier commands barred, and that have not failed once more
+    measured : programs of the record's launches
+    resumed : whether launches of an earlier command are in the record
+    before, now : the last launch and the one under way
+    """
 
     plan: Plan
     path: Path
@@ -141,7 +162,11 @@ class _Sweeping:
     job_ends_at: float | None = None
     round_s: float = 0.0
     before: Launch | None = None
+    now: Launch | None = None
     built: bool = False
+    resumed: bool = False
+    again: Set[Cell] = frozenset()
+    measured: Programs = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.writer = store.Writer(self.path)
@@ -153,10 +178,12 @@ class _Sweeping:
             for sweep in record.sweeps:
                 check_same_plan(self.plan, sweep.plan, self.path)
             self.sweep = record.sweeps[-1].sweep
-            self._look(record)
             self.failures = list(record.failures)
+            self._look(record)
+            self._try_again(record)
             self.number = len(record.launches)
             self.before = record.launches[-1] if record.launches else None
+            self.resumed = self.before is not None
             if self._missing or self._owes_trace:
                 self.writer.reopen()
         else:
@@ -174,6 +201,16 @@ class _Sweeping:
         if self._missing and not self.stopped:
             self.job_ends_at = job_ends_at()
             self.ends_at = within_job(self.ends_at, self.job_ends_at)
+
+    def _try_again(self, record: store.Record) -> None:
+        """Give cells that earlier commands barred one more try, unless nothing is missing without them."""
+        failed, mended = self._barred(), rounds.mended(record)
+        if not self.stopped and (self._missing > 0 or rounds.tried_again(record).keys() - mended):
+            self.again = failed
+        if failed - mended:
+            warn_of_failed(failed - mended, self.failures, self.path, again=bool(self.again))
+        self.failures = one_more_try(self.failures, self.again)
+        self._look(record)
 
     @property
     def _missing(self) -> int:
@@ -217,8 +254,10 @@ class _Sweeping:
 
     def _look(self, record: store.Record) -> None:
         """Count the complete launches; where a question decides when to stop, ask it, and mind the budget."""
-        self.done = complete_launches(record)
-        self.rounds = complete_rounds(record)
+        self.again = self.again - self._barred()
+        self.done = complete_launches(record, self.again or None)
+        self.rounds = complete_rounds(record, self.again or None)
+        self.measured = programs_of(record.launches, record.programs)
         # A launch that said why nothing could be traced would say it again.
         self.traced = bool(record.traces or record.tracing)
         if self.enough is not None and self.done:
@@ -256,9 +295,11 @@ class _Sweeping:
         elif isinstance(message, Launch | Program | Failure | Closing):
             if isinstance(message, Launch):
                 if self.before is not None:
-                    check_same_machine(self.before, message, self.path)
-                self.before = message
+                    check_same_devices(self.before, message, self.path)
+                self.now = message
             self.held.append(message)
+            if isinstance(message, Program | Launch):
+                self._check_same_programs()
             if isinstance(message, Program):
                 self.built |= message.cell.role == self.plan.leading_role
             if isinstance(message, Failure):
@@ -279,7 +320,21 @@ class _Sweeping:
         if failure.stage == "launch" and failure.error == MeasureError.__name__:
             raise MeasureError(failure.message)
 
+    def _check_same_programs(self) -> None:
+        """Refuse a launch of other programs than the record's before any of its lines is written."""
+        # Of several processes the first may build before the last has said that it is there.
+        if self.before is None or self.now is None:
+            return
+        ours = programs_of([self.now], [line for line in self.held if isinstance(line, Program)])
+        # A program that is another one at every start shows in the first two launches of one command.
+        if found := unlike(self.measured, ours, text=self.resumed or self.number > 1):
+            raise other_program(found, self.before, self.now, self.path)
+
     def _write_held(self) -> None:
+        if self.now is not None:
+            if self.before is not None:
+                warn_of_surroundings(self.before, self.now, self.path)
+            self.before, self.now = self.now, None
         for line in self.held:
             self.writer.write(line)
         self.held.clear()
@@ -304,7 +359,7 @@ class _Sweeping:
         """What a user needs to know after Ctrl-C and the like."""
         if not self.path.exists() or not self.path.stat().st_size:
             return "interrupted before anything was measured; nothing was written."
-        done = complete_launches(store.read(self.path))
+        done = complete_launches(store.read(self.path), self.again or None)
         return f"interrupted: {self.path} holds {done} of {self.plan.launches} launches; the same command goes on."
 
     def _describe_giving_up(self) -> str:

@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Mapping
 
+from ..data.machines import LEFT_OUT
+
 PREFIXES = (
     *("JAX_", "XLA_", "LIBTPU_", "TPU_", "PJRT_", "TF_CPP_", "TF_XLA_", "TF_GPU_"),
     *("NCCL_", "CUDA_", "NVIDIA_", "ROCR_", "HIP_", "RCCL_", "HSA_"),
@@ -19,7 +21,6 @@ _SECRET_NAME = re.compile(
 )
 _SECRET_WORD = re.compile(r"\w+://[^/\s@]*:[^/\s@]*@", re.IGNORECASE)
 _SECRET_TEXT = re.compile(r"\b(Bearer|Basic)\s", re.IGNORECASE)
-LEFT_OUT = "(left out)"
 
 
 def variables(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
@@ -30,6 +31,7 @@ def variables(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
 
 def flags(text: str) -> str:
     """Return flags such as those of ``XLA_FLAGS`` without the values of those that may be secret."""
+    text = os.fsencode(text).decode(errors="backslashreplace")  # a record is in UTF-8, a variable need not be
     return LEFT_OUT if _SECRET_TEXT.search(text) else re.sub(r"\S+", lambda word: _flag(word[0]), text)
 
 

@@ -209,6 +209,8 @@ class Worker:
                     facts=program.facts,
                     control=control,
                     moved_bytes=program.moved_bytes,
+                    fingerprint=program.fingerprint,
+                    pieces=program.pieces if order.cell.role == "workload" else None,
                 )
             )
 

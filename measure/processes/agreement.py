@@ -13,10 +13,11 @@ from .team import Team
 
 
 class Vote(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process is about to do, or why it cannot."""
+    """What one process is about to do, with which program (its fingerprint, where it has one), or why it cannot."""
 
     next: str
     failure: Failure | None = None
+    program: str | None = None
 
 
 class Elsewhere(BaseException):
@@ -36,6 +37,11 @@ def agree(team: Team, members: tuple[int, ...], vote: Vote, *, otherwise: Failur
     members : ranks that take part; each calls this equally often, until a failure is returned
     vote : of this process
     otherwise : a failure to fill in, should the processes be about to do different things
+
+    Notes
+    -----
+    Different programs in place of one end the launch: whoever started the processes gave them different files or
+    settings, and no other cell would be better.
     """
     votes = team.gather(vote, members, Vote)
     failures = [
@@ -49,5 +55,13 @@ def agree(team: Team, members: tuple[int, ...], vote: Vote, *, otherwise: Failur
         steps = ", ".join(f"rank {rank}: {one.next}" for rank, one in zip(members, votes, strict=True))
         return msgspec.structs.replace(
             otherwise, message=f"the processes do not build the same program; what each would do next: {steps}."
+        )
+    programs = [(rank, one.program) for rank, one in zip(members, votes, strict=True) if one.program is not None]
+    if other := next((rank for rank, program in programs if program != programs[0][1]), None):
+        return msgspec.structs.replace(
+            otherwise,
+            stage="launch",
+            message=f"{otherwise.cell}: rank {other} has another program than rank {programs[0][0]}; all processes of "
+            "a launch need the same file and the same settings (JAX_*, XLA_FLAGS).",
         )
     return None

@@ -4,6 +4,7 @@ import os
 
 import msgspec
 import pytest
+from breakeven.data.catalog import load
 from breakeven.data.lock import Held, Lock
 from breakeven.data.merge import merge
 from breakeven.data.rounds import barred, timed_visits
@@ -230,3 +231,27 @@ def test_a_full_disk_leaves_what_was_there(two, target, monkeypatch):
         merge([two[0], two[0]], target, replace=True)
     assert target.read_bytes() == before
     assert sorted(os.listdir(target.parent)) == ["a.jsonl", "b.jsonl", "joined.jsonl"]
+
+
+@pytest.mark.parametrize("other", ["y", "x", None])
+def test_an_edited_program_is_not_joined(two, target, tmp_path, other):
+    def marked(name, mark):
+        lines = launch_lines(name, name)
+        changed = [msgspec.structs.replace(x, fingerprint=mark) if isinstance(x, Program) else x for x in lines]
+        return write(tmp_path / f"{name}.jsonl", sweep(name), *changed)
+
+    sources = [*two, marked("c", "x"), marked("d", other)]
+    if other == "y":
+        with pytest.raises(RecordError, match=r"c\.jsonl and .*d\.jsonl: measured with different programs, work"):
+            merge(sources, target)
+        assert not target.exists()
+    else:
+        assert merge(sources, target).launches == 4
+
+
+def test_recorded_sweeps_are_joined_by_their_names(target):
+    assert merge(["data:mean-all", "data:mean-all"], target).launches == len(load("mean-all").launches)
+    with pytest.raises(RecordError, match=r"^data:nothing: no recorded sweep of that name ships; there are "):
+        merge(["data:mean-all", "data:nothing"], target, replace=True)
+    with pytest.raises(RecordError, match=r"^data:issue-21411-tpu: a table; only records"):
+        merge(["data:mean-all", "data:issue-21411-tpu"], target, replace=True)

@@ -292,3 +292,48 @@ def test_strategies_that_exchange_different_things_are_named(make_table, make_al
 def test_named_warnings_survive_json(tmp_path):
     found = answer(csv(tmp_path, flat(0.02), scaling="strong"))
     assert msgspec.json.decode(msgspec.json.encode(found))["named_warnings"][0]["name"] == "not-waited-for"
+
+
+# Launches of different programs.
+
+
+def with_programs(change):
+    """A recorded sweep whose last launches are changed."""
+    record = open_record("data:mean-all")
+    late = {launch.launch for launch in record.launches[-2:]}
+    return replace(record, programs=tuple(change(p, p.launch in late) for p in record.programs))
+
+
+def test_launches_of_an_edited_program_are_named():
+    def marked(program, late):
+        return msgspec.structs.replace(program, fingerprint="b" if late else "a")
+
+    found = named(from_record(with_programs(marked)))["changed-program"]
+    assert re.search(r"programs \(workload/jit on 1 device, .*: the program was changed\): the file", found.text)
+    assert not found.doubts_verdict
+    assert named(from_record(with_programs(lambda p, _late: marked(p, False)))) == {}
+
+
+def exchanging_twice(program, late):
+    """A program whose collectives are twice as large, and its chains the cells of those."""
+    if not late or not program.facts.collectives or program.cell.role not in ("workload", "chain"):
+        return program
+    larger = tuple(replace(one, message_bytes=2 * one.message_bytes) for one in program.facts.collectives)
+    payload = None if program.cell.payload_bytes is None else 2 * program.cell.payload_bytes
+    return msgspec.structs.replace(
+        program,
+        facts=replace(program.facts, collectives=larger),
+        cell=replace(program.cell, payload_bytes=payload),
+    )
+
+
+def test_launches_that_exchange_different_things_are_told_apart():
+    def without_chains(program, late):
+        return exchanging_twice(program, late) if program.cell.role == "workload" else program
+
+    found = named(from_record(with_programs(without_chains)))["changed-program"]
+    assert "some launches have 1 all-reduce of 4 bytes, others 1 all-reduce of 8 bytes" in found.text
+    assert found.doubts_verdict
+    # With chains of other payloads no launch holds every cell, and a larger budget would not help.
+    with pytest.raises(RecordError, match=r"some have 1 all-reduce of 4 .* none holds the cells of all; measure anew"):
+        from_record(with_programs(exchanging_twice))

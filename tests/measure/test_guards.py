@@ -338,7 +338,7 @@ def one_program(build, num_devices, size, **declaration):
     )
     programs = Programs(plan, Workload(name="made", builds={"jit": build}, divides=False, **declaration))
     (cell,) = workload_cells(plan)
-    programs.workload(cell, lambda stage: None)
+    programs.workload(cell, lambda *_stage: None)
     return programs, cell
 
 
@@ -360,6 +360,40 @@ def test_narrow_numbers_have_a_higher_bound_and_branches_have_none():
 # Control and workload.
 
 
+@pytest.mark.parametrize(
+    ("returned", "quoted"),
+    [
+        (None, "None"),
+        ("5", "'5'"),
+        (10**400, "a larger integer than any float"),
+        (float("inf"), "inf"),
+        (float("nan"), "nan"),
+        (-5, "-5"),
+        (1 + 2j, r"\(1\+2j\)"),
+    ],
+)
+def test_declared_work_that_is_no_amount(returned, quoted):
+    def build(mesh, size):
+        return doubled, (jnp.ones(size),)
+
+    with pytest.raises(MeasureError, match=rf"work\(8\) returned {quoted}; it must return the flops"):
+        one_program(build, 1, 8, work=lambda local_size: returned)
+    for amount in (0, 40.0, np.float32(3), jnp.ones(()), 10**20):
+        programs, cell = one_program(build, 1, 8, work=lambda local_size, amount=amount: amount)
+        facts = programs.made[cell].facts
+        assert facts is not None
+        assert facts.work == amount
+
+
+def test_a_program_that_is_not_compiled_is_refused():
+    def build(mesh, size):
+        return doubled, (jnp.ones(size),)
+
+    with jax.disable_jit(), pytest.raises(MeasureError, match=r"jax_disable_jit is on.*switch it off"):
+        one_program(build, 1, 8)
+    one_program(build, 1, 8)
+
+
 def test_a_given_control_with_other_work_is_refused():
     def build(mesh, size, repeats=1):
         def mean(x, v):
@@ -378,7 +412,7 @@ def test_a_given_control_with_other_work_is_refused():
 
     def made(local):
         programs, cell = one_program(build, 2, 4096, local=local)
-        return programs.local(replace(cell, role="local"), lambda stage: None)
+        return programs.local(replace(cell, role="local"), lambda *_stage: None)
 
     assert made(alone)[1] == "hand-written"
     with pytest.raises(ControlRefused, match=r"the work differs: flops .*Give local=build_local the same work"):
@@ -524,13 +558,13 @@ def test_no_guard_fires_on_what_is_built_in(name):
     plan = msgspec.structs.replace(plan, sizes=plan.sizes[:1])
     programs = Programs(plan, declared_here)
     for cell in workload_cells(plan):
-        made, _ = programs.workload(cell, lambda stage: None)
+        made, _ = programs.workload(cell, lambda *_stage: None)
         assert made.facts is not None
         assert made.facts.padded_share == 0
         assert made.facts.peak_flops is None or made.facts.peak_flops > 1e11
         assert (made.moved_bytes is None) == (cell.strategy != "pmap-unplaced" or cell.num_devices == 1)
     for cell in control_cells(plan):
-        (programs.local if cell.role == "local" else programs.null)(cell, lambda stage: None)
+        (programs.local if cell.role == "local" else programs.null)(cell, lambda *_stage: None)
 
 
 def test_a_decorated_function_is_still_itself():

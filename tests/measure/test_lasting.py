@@ -10,6 +10,7 @@ import time
 import msgspec
 import pytest
 from breakeven.data import store
+from breakeven.data.rounds import timed_visits
 from breakeven.measure import sweep
 from breakeven.measure.workload import MeasureError
 
@@ -272,3 +273,108 @@ def test_another_machine_of_the_same_kind_is_said(user_file, plan_of, tmp_path):
     with pytest.warns(UserWarning, match=r"differ in cores \(99 there, \d+ now\), jax \(0\.0\.1 there, .+ now\)"):
         sweep.run(plan, path)
     assert [launch.cores == 99 for launch in store.read(path).launches] == [True, False]
+
+
+def test_variables_that_change_the_program_or_its_calls_are_said(user_file, plan_of, tmp_path, monkeypatch):
+    plan, path = plan_of(user_file()), tmp_path / "sweep.jsonl"
+    sweep.run(plan, path, enough=lambda record: True)
+    monkeypatch.setenv("JAX_DEFAULT_MATMUL_PRECISION", "highest")
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    with pytest.warns(UserWarning, match=r"differ in JAX_DEFAULT_MATMUL_PRECISION \(not set there, highest now\)"):
+        sweep.run(plan, path)
+    assert complete(path) == 2
+
+
+EDITED = """
+def build(mesh, size):
+    return (lambda x, v: {}), placed(mesh, size)
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        # The same exchange, other work.
+        ("jnp.mean(jnp.sin(x) @ v)", r"workload/as-written on 1 device, size 8: the program was changed\. Such times"),
+        # Another exchange: the probes would be other cells, and no launch would hold them all.
+        ("jnp.mean(x, axis=0)", r"on 2 devices, size 16: there 1 all-reduce of 4 bytes, now 1 all-reduce of 16 bytes"),
+    ],
+)
+def test_an_edited_program_is_refused_and_the_record_stays(user_file, plan_of, tmp_path, edit, message):
+    name, path = user_file(), tmp_path / "sweep.jsonl"
+    devices = (2,) if "axis" in edit else (1, 2)
+    plan = plan_of(name, launches=3, probes=True, devices=devices)
+    sweep.run(plan, path, enough=lambda record: True)
+    before = path.read_bytes()
+    user_file(EDITED.format(edit))
+    with pytest.raises(MeasureError, match=rf"sweep\.jsonl was measured with another program: .*{message}.*with -o"):
+        sweep.run(plan, path)
+    assert path.read_bytes() == before
+    user_file("# only said otherwise" + EDITED.format("jnp.mean(x @ v)"))
+    sweep.run(plan, path)
+    assert complete(path) == 3
+
+
+def test_an_edit_while_the_sweep_runs_is_refused(user_file, plan_of, tmp_path):
+    plan, path = plan_of(user_file(), launches=4), tmp_path / "sweep.jsonl"
+
+    def edit(record):
+        if len(record.launches) == 2:
+            user_file(EDITED.format("jnp.mean(jnp.sin(x) @ v)"))
+
+    with pytest.raises(MeasureError, match="the program was changed"):
+        sweep.run(plan, path, on_launch=edit)
+    assert complete(path) == 2
+
+
+def test_a_program_that_is_another_one_at_every_start_is_measured(user_file, plan_of, tmp_path):
+    name = user_file(
+        """
+        def build(mesh, size):
+            width = 1 + time.time_ns() % 1000
+            return (lambda x, v: jnp.mean(x @ v) + jnp.sin(jnp.ones(width)).sum() * v[0]), placed(mesh, size)
+        """
+    )
+    plan, path = plan_of(name, launches=3), tmp_path / "sweep.jsonl"
+    sweep.run(plan, path, enough=lambda record: sweep.complete_launches(record) >= 2)
+    sweep.run(plan, path)
+    assert complete(path) == 3
+
+
+BROKEN = """
+def build(mesh, size):
+    if mesh.size == 2:
+        raise ValueError("bug")
+    return mean, placed(mesh, size)
+"""
+
+
+def test_a_cell_that_was_mended_is_measured_in_as_many_launches_as_planned(user_file, plan_of, tmp_path):
+    plan, path = plan_of(user_file(BROKEN), launches=3), tmp_path / "sweep.jsonl"
+    sweep.run(plan, path, enough=lambda record: len(record.launches) == 2)
+    user_file()
+    with pytest.warns(UserWarning, match=r"failed before is tried once more: workload/.* on 2 devices, size 16 \(Val"):
+        sweep.run(plan, path)
+    record = store.read(path)
+    assert [(f.error, f.cell.num_devices) for f in record.failures] == [("ValueError", 2)] * 2
+    whole = {v.visit.launch for v in timed_visits(record) if v.complete}
+    assert whole == {launch.launch for launch in record.launches[2:]}
+    assert len(whole) == 3
+    # It is done now.
+    before = path.read_bytes()
+    sweep.run(plan, path)
+    assert path.read_bytes() == before
+
+
+def test_a_cell_that_still_fails_gets_one_more_try_and_the_rest_is_kept(user_file, plan_of, tmp_path):
+    plan, path = plan_of(user_file(BROKEN), launches=4), tmp_path / "sweep.jsonl"
+    sweep.run(plan, path, enough=lambda record: len(record.launches) == 2)
+    with pytest.warns(UserWarning, match="tried once more"):
+        sweep.run(plan, path)
+    record = store.read(path)
+    assert len(record.failures) == 3
+    assert len(record.launches) == complete(path) == 4
+    before = path.read_bytes()
+    with pytest.warns(UserWarning, match=r"failed before is not tried again, since nothing else is missing"):
+        sweep.run(plan, path)
+    assert path.read_bytes() == before

@@ -9,6 +9,7 @@ from breakeven.data.schema import Failure, Launch, Plan, Program, Trace, Visit
 from breakeven.measure import sweep
 from breakeven.measure.processes.group import Group
 from breakeven.measure.protocol import Finished, Ready, Request, Round
+from breakeven.measure.workload import MeasureError
 from breakeven.model.cell import Cell
 
 FILE = """
@@ -72,6 +73,9 @@ def build_nan_on_one(mesh, size):
         value = one_value(x)
         return float("nan") if across(mesh) and rank() == 1 else value
     return call, placed(mesh, size)
+
+def build_other_on_one(mesh, size):
+    return (jax.jit(lambda x: jnp.mean(jnp.sin(x))) if across(mesh) and rank() == 1 else mean), placed(mesh, size)
 
 def build_keyed(mesh, size):
     def noisy(key, x):
@@ -210,7 +214,7 @@ def test_a_process_that_hangs_is_named_within_the_watchdogs_time(file):
     failure = messages[-1]
     assert of(Failure, messages) == [failure]
     assert (failure.stage, failure.error, failure.rank, failure.cell) == ("build", "Hung", 1, cell(2))
-    assert "no sign of life for 5 s; rank 1" in failure.message
+    assert "no sign of life for 5 s (if it only needs longer: --timeout); rank 1" in failure.message
     assert failure.frames[-1].endswith("in build_hanging")
 
 
@@ -263,3 +267,10 @@ def test_a_sweep_leaves_out_the_cell_that_kills_a_process_and_does_the_rest(file
     assert len(record.launches) == 3
     assert sweep.complete_launches(record) == 1
     assert {v.launch for v in record.visits} == {record.launches[-1].launch}
+
+
+def test_processes_of_different_programs_end_the_sweep_and_write_nothing(file, tmp_path):
+    path = tmp_path / "sweep.jsonl"
+    with pytest.raises(MeasureError, match=r"on 2 devices, size 16: rank 1 has another program than rank 0; all"):
+        sweep.run(plan_of(f"{file}:build_other_on_one"), path)
+    assert not path.exists()

@@ -356,3 +356,15 @@ def test_a_cut_last_line_is_ended_and_the_sweep_goes_on(user_file, plan_of, tmp_
         sweep.run(plan, path)
     assert complete(path) == 2
     assert len(store.read(path).launches) == 3
+
+
+def test_a_program_that_is_built_before_all_processes_are_there_is_judged_then(user_file, plan_of, tmp_path):
+    plan, path = plan_of(user_file()), tmp_path / "sweep.jsonl"
+    sweep.run(plan, path, enough=lambda record: True)
+    record = store.read(path)
+    state = sweep._Sweeping(plan=plan, path=path, on_progress=lambda _progress: None)
+    state.open()
+    later = {"sweep": record.launches[0].sweep, "launch": "later"}
+    state._take(msgspec.structs.replace(record.programs[0], **later, fingerprint="edited"))
+    with pytest.raises(MeasureError, match="the program was changed"):
+        state._take(msgspec.structs.replace(record.launches[0], **later))

@@ -136,3 +136,16 @@ def test_processes_that_would_do_different_things_are_stopped(run):
 def test_one_process_keeps_its_failure_as_it_is():
     assert agree(Team(), (0,), Vote(next="fail", failure=FAILURE), otherwise=FAILURE) == FAILURE
     assert agree(Team(), (0,), Vote(next="call"), otherwise=FAILURE) is None
+
+
+def test_another_program_in_one_process_ends_the_launch_and_names_it(run):
+    votes = [Vote(next="call", program="x"), Vote(next="call", program="x"), Vote(next="call", program="y")]
+    (failure,) = set(outcome(run, votes))
+    assert failure is not None
+    assert failure.stage == "launch"
+    assert "rank 2 has another program than rank 0" in failure.message
+
+
+def test_what_was_not_lowered_is_no_other_program(run):
+    votes = [Vote(next="call", program="x"), Vote(next="call", program="x"), Vote(next="call")]
+    assert outcome(run, votes) == [None] * 3
