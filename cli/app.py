@@ -85,6 +85,7 @@ def options(
 
 def main() -> None:
     """Entry point: a user's mistake ends in one line on stderr and exit code 2, never in a traceback."""
+    output.open_channels()
     output.show_warnings()
     # Little that a command makes is garbage, and at the end all of it is: a fit takes a fifth less time when neither
     # is searched for. A sweep of hours still collects now and then.

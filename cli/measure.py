@@ -23,7 +23,8 @@ MostLaunches = Annotated[
     typer.Option(
         metavar="N",
         min=1,
-        help="Fresh processes; below three there is no interval. Default: 6; with --until 30 at most.",
+        help="Fresh processes; below three there is no interval. Default: 6; with --until one for each 10 s of the "
+        "budget, 6 to 30.",
         show_default=False,
     ),
 ]
@@ -81,12 +82,13 @@ def command(
     Fresh processes measure one after the other. Ctrl-C keeps what was measured; the same command goes on. With
     --until, exit code 1 says that the goal was not reached within the budget.
     """
-    options.output_file("-o", record)
+    options.output_record("-o", record)
     goal = None if until is None else _goal(until)
     if goal is not None:
-        from ..study.until import MOST_LAUNCHES
+        from ..study.until import launches_within
 
-        launches, budget = launches or MOST_LAUNCHES, budget or "5m"
+        budget = budget or "5m"
+        launches = launches or launches_within(options.seconds("--budget", budget))
     company = Company(
         processes=processes, coordinator=coordinator, timeout=timeout, hide_hosts=hide_hosts, options=asked_of(context)
     )

@@ -207,6 +207,18 @@ def seconds(option: str, text: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
+LONGEST_TIMEOUT_S = 30 * 86400.0
+"""As long as a sweep may last, too."""
+
+
+def timeout(text: str) -> float:
+    """Read ``--timeout``: a positive time, of days at most."""
+    value = seconds("--timeout", text)
+    if value > LONGEST_TIMEOUT_S:
+        bad_argument("--timeout", f"{text!r} is longer than {LONGEST_TIMEOUT_S / 86400:g} days; write 120s, 10m or 1h.")
+    return value
+
+
 def size(option: str, text: str) -> int:
     """Read one size: ``4096``, ``1e6``, ``64MiB``; it must be a positive whole number."""
     match = _NUMBER.fullmatch(text)
@@ -252,6 +264,14 @@ def output_file(option: str, path: Path) -> Path:
     if any(parent.exists() and not parent.is_dir() for parent in path.parents):
         bad_argument(option, f"{path}: one of its parents is a file, not a folder.")
     return path
+
+
+def output_record(option: str, path: Path) -> Path:
+    """Check a record to write, before anything runs: as any file, and its name does not say that it is another kind."""
+    if path.suffix.lower() == ".csv":
+        better = path.with_suffix(".jsonl")
+        bad_argument(option, f"{path}: a file in .csv is read as a table, and this is a record; name it {better}.")
+    return output_file(option, path)
 
 
 def output_folder(option: str, path: Path) -> Path:

@@ -101,7 +101,7 @@ def command(
         _refuse_what_is_not_measured(context, record, try_order=try_order)
     path = Path("links.jsonl") if record is None else record
     if pairs:
-        options.output_file("-o", path)
+        options.output_record("-o", path)
         if try_order:
             options.output_file("--try-order", _beside(path))
     show = _Show(folder=folder, confidence=confidence, as_json=as_json)
@@ -183,12 +183,18 @@ class _Show:
 
 
 def _read(source: str, confidence: float) -> tuple[Links | None, TriedOrder | None]:
-    """What a record of either kind says."""
+    """What a record of either kind says; what is missing in it has its reason on stderr."""
     from ..data.catalog import open_record
     from ..fit.links import links
     from ..fit.tried_order import tried
+    from .render_record import shell_word
 
     record = open_record(source)
+    if record.failures:
+        first, listed = record.failures[0], f"'breakeven show {shell_word(source)}' lists them"
+        where = f" ({first.cell})" if first.cell is not None else ""
+        reason = first.message.partition("\n")[0]
+        output.warn(f"{len(record.failures)} failures ({listed}), the first{where}: {first.error}: {reason}")
     if record.sweeps[0].plan.orders:
         return None, tried(record, confidence=confidence)
     return links(record, confidence=confidence), None
@@ -208,7 +214,7 @@ def _plan(
     options.one_of("--platform", platform, ("cpu", "gpu", "tpu"))
     sizes = [options.size("--payloads", word) for word in payloads.split(",")]
     budget_s = options.seconds("--budget", budget or "60s")
-    step_timeout_s = options.seconds("--timeout", timeout)
+    step_timeout_s = options.timeout(timeout)
     from ..measure.link_plans import pairs_plan
     from ..measure.processes.alignment import Layout
     from .planned import available
@@ -273,7 +279,7 @@ def _try_order(source: str, confidence: float, timeout: str | None, ranks: Ranks
         measured = f"{plan.processes} process{'es' if plan.processes != 1 else ''}"
         output.bad_argument("--try-order", f"{source} was measured with {measured}: give --processes {plan.processes}.")
     if timeout is not None:
-        plan = msgspec.structs.replace(plan, step_timeout_s=options.seconds("--timeout", timeout))
+        plan = msgspec.structs.replace(plan, step_timeout_s=options.timeout(timeout))
     beside = options.output_file("--try-order", _beside(Path(source)))
     _measure(orders_plan(plan, best.proposed.order), beside, ranks)
     return beside

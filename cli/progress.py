@@ -6,7 +6,7 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
-from .output import note
+from .output import expendable, note
 
 if TYPE_CHECKING:
     from ..measure.sweep import Progress
@@ -79,27 +79,31 @@ class Bar:
         self._whole_s: float | None = None
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        with expendable():
+            self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        with expendable():
+            self._bar.stop()
 
     def __call__(self, progress: Progress) -> None:
         """Draw one report."""
-        self._bar.update(
-            self._task,
-            completed=self._fraction(progress),
-            description=f"launch {progress.launch} of {progress.launches}",
-            left=f"{_what(progress)}{_time_left(progress)}",
-            refresh=True,
-        )
+        with expendable():
+            self._bar.update(
+                self._task,
+                completed=self._fraction(progress),
+                description=f"launch {progress.launch} of {progress.launches}",
+                left=f"{_what(progress)}{_time_left(progress)}",
+                refresh=True,
+            )
 
     def say(self, text: str) -> None:
         """Show a line above the bar."""
-        self._bar.console.print(text, highlight=False, markup=False)
+        with expendable():
+            self._bar.console.print(text, highlight=False, markup=False)
 
     def _fraction(self, progress: Progress) -> float:
         """Share of the time where it is bounded, else of the launches."""

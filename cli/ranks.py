@@ -72,7 +72,7 @@ def joined(workload: str, company: Company) -> Iterator[Ranks]:
     from ..measure.launch import local_ranks
     from ..measure.processes.cluster import detect
 
-    timeout_s = options.seconds("--timeout", company.timeout)
+    timeout_s = options.timeout(company.timeout)
     cluster = detect(coordinator=company.coordinator)
     if cluster is None:
         start = _hiding(local_ranks) if company.hide_hosts else local_ranks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from ..data.schema import Plan
@@ -50,15 +51,21 @@ def show(summary: RecordSummary) -> str:
 
 def measured(path: Path, found: dict[str, int]) -> str:
     """What ``measure`` says when it is done, and what to do next."""
-    failed = f", {found['failures']} failures ('breakeven show {path}' lists them)" if found["failures"] else ""
+    word = shell_word(path)
+    failed = f", {found['failures']} failures ('breakeven show {word}' lists them)" if found["failures"] else ""
     return "\n".join(
         [
             sentence(
                 f"{path}: {found['samples']:,} calls of {found['cells']} cells in {found['launches']} launches{failed}"
             ),
-            f"next:  breakeven explain {path}",
+            f"next:  breakeven explain {word}",
         ]
     )
+
+
+def shell_word(path: Path | str) -> str:
+    """A file as one word of a shell's command, not to be taken for an option."""
+    return shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
 
 
 def _head(summary: RecordSummary) -> str:

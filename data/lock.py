@@ -22,6 +22,8 @@ import msgspec
 
 from .store import RecordError, check_regular, errors_named
 
+_PATIENCE_S = 5.0
+"""Longest wait for others that look at the same folder, each for a moment."""
 _GRACE_S = 1.0
 """A lock file without content may be in the making, on another host or where there are no locks of the system; one
 that stays so was left by a process killed in between."""
@@ -98,12 +100,14 @@ class Lock:
     def __init__(self, record: str | os.PathLike[str]) -> None:
         self.record = Path(record)
         # Several names of one record (links) have one lock.
-        target = self.record.resolve()
-        self.path = target.with_name(f"{target.name}.lock")
+        with errors_named(self.record, "the current folder is gone: "):
+            self.path = Path(f"{os.path.realpath(self.record)}.lock")
         self._made: list[Path] = []
 
     def __enter__(self) -> Self:
         check_regular(self.record)
+        if self.path.exists() and not self.path.is_file():
+            raise RecordError(f"{self.path}: no file, but a lock of the record is to stand there. Remove or rename it.")
         with errors_named(self.record, "no file can be made in its folder: "):
             self._made = [folder for folder in self.path.parents if not folder.exists()]
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +153,7 @@ class Lock:
             return False
         try:
             os.write(descriptor, msgspec.json.encode(self._mine) + b"\n")
-            _lock(descriptor, wait=False)
+            _lock(descriptor)
         except OSError:
             os.close(descriptor)
             self.path.unlink()
@@ -183,17 +187,24 @@ class Lock:
 def _one_at_a_time(folder: Path) -> Iterator[None]:
     """Keep processes of one system from finding what another is about to write or to remove."""
     descriptor = os.open(folder, os.O_RDONLY)
+    deadline = time.monotonic() + _PATIENCE_S
     try:
-        _lock(descriptor, wait=True)
+        while _lock(descriptor) is False:
+            if time.monotonic() > deadline:
+                raise RecordError(
+                    f"{folder}: another program holds a lock on this folder, as 'flock' takes one. Wait for its end, "
+                    "or give a record in another folder with -o."
+                )
+            time.sleep(0.005)
         yield
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, *, wait: bool) -> bool | None:
+def _lock(descriptor: int) -> bool | None:
     """Take a lock of the system; False when another process has it, None where there are no such locks."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
@@ -208,7 +219,7 @@ def _unlocked(path: Path) -> bool | None:
     except OSError:
         return None
     try:
-        return _lock(descriptor, wait=False)
+        return _lock(descriptor)
     finally:
         os.close(descriptor)
 

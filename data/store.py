@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ import msgspec
 
 from ..model.cell import ROLES
 from .schema import (
+    MAX_AMOUNT,
     MAX_DEVICES,
     MAX_SIZE,
     SCHEMA_VERSION,
@@ -36,6 +38,10 @@ from .schema import (
 
 class RecordError(ValueError):
     """A file that is no record, or a record that is spoilt; the message names file and line."""
+
+
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What a line that is none of ours may raise; the last where it is nested too deeply."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +96,7 @@ class Record:
                 raise RecordError(f"{source}: unknown role {line.cell.role!r}; it must be one of {', '.join(ROLES)}.")
             _check_range("num_devices", line.cell.num_devices, MAX_DEVICES, f"{source}: program {line.program}")
             _check_range("size", line.cell.size, MAX_SIZE, f"{source}: program {line.program}")
+            _check_amounts(line, f"{source}: program {line.program}")
         for line in kinds[Sweep]:
             if line.plan.path not in ("strong", "weak") or line.plan.objective not in ("time", "throughput"):
                 raise RecordError(
@@ -114,6 +121,16 @@ class Record:
 def _check_range(name: str, value: int, largest: int, where: str) -> None:
     if not 1 <= value <= largest:
         raise RecordError(f"{where} has {name} {value}; it must lie between 1 and {largest}.")
+
+
+def _check_amounts(program: Program, where: str) -> None:
+    """What a program does and a device can do must be something; elsewhere it would only fail an arithmetic."""
+    facts = program.facts
+    for name in () if facts is None else ("flops", "bytes_accessed", "work", "peak_flops"):
+        value = getattr(facts, name)
+        if value is not None and not (0 <= value <= MAX_AMOUNT and (value or name != "peak_flops")):
+            least = "above 0" if name == "peak_flops" else "at least 0"
+            raise RecordError(f"{where} has {name} {value:g}; it must be {least}, and at most {MAX_AMOUNT:g}.")
 
 
 def read(path: str | os.PathLike[str]) -> Record:
@@ -145,7 +162,7 @@ def read_lines(path: str | os.PathLike[str]) -> list[Line]:
         _check_version(open_line, path, len(lines) + 1)
         try:
             decoded.append(decoder.decode(open_line))
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except _UNREADABLE:
             if not decoded:
                 raise RecordError(f"{path}: not a breakeven record (line 1 is no JSON record line).") from None
             warnings.warn(f"{path}: the last line was cut while being written; it is skipped.", stacklevel=3)
@@ -156,7 +173,7 @@ def _decode(decoder: msgspec.json.Decoder, line: bytes, path: Path, number: int)
     _check_version(line, path, number)
     try:
         return decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         if number == 1:
             raise RecordError(
                 f"{path}: not a breakeven record (line 1: {error}). "
@@ -171,7 +188,7 @@ def _check_version(line: bytes, path: Path, number: int) -> None:
         return
     try:
         schema = msgspec.json.decode(line).get("schema", SCHEMA_VERSION)
-    except (msgspec.DecodeError, UnicodeDecodeError, AttributeError):
+    except (*_UNREADABLE, AttributeError):
         return
     if isinstance(schema, int) and schema > SCHEMA_VERSION:
         raise RecordError(
@@ -189,9 +206,10 @@ def errors_named(path: Path, doing: str = "") -> Iterator[None]:
 
 
 def check_regular(path: Path) -> None:
-    """Raise RecordError where something stands that is no file, a device for instance."""
-    if path.exists() and not path.is_file():
-        raise RecordError(f"{path}: not a regular file; a record must be one. Give another with -o.")
+    """Raise RecordError where something stands that is no file, a device or links in a circle for instance."""
+    with errors_named(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise RecordError(f"{path}: not a regular file; a record must be one. Give another with -o.")
 
 
 class Writer:
@@ -303,7 +321,7 @@ class Writer:
         start = content.rfind(b"\n") + 1
         try:
             msgspec.json.decode(content[start:], type=Line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except _UNREADABLE:
             os.ftruncate(descriptor, start)
         else:
             os.write(descriptor, b"\n")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import os
-import signal
-import sys
 
 import msgspec
 
-from .endings import leave_to_parent
+from .endings import die_with, leave_to_parent
 from .out_of_memory import volunteer
 from .protocol import STOP, Channel, Request
 from .worker import Worker
@@ -18,9 +15,9 @@ from .worker import Worker
 
 def main() -> None:
     """Do what standard input asks, and end."""
-    channel = _private_channel()
     request = msgspec.json.decode(_read_line(0), type=Request)
-    _die_with(request.parent)
+    channel = _private_channel()
+    die_with(request.parent)  # elsewhere than on Linux the next answer that does not come ends this process
     leave_to_parent()
     volunteer()
     faulthandler.enable()
@@ -31,10 +28,16 @@ def main() -> None:
 
 
 def _private_channel() -> Channel:
-    """Keep descriptor 1 for the protocol and give prints, also those of C code, to stderr."""
-    private = os.dup(1)
+    """Keep the parent's pipes to ourselves, under numbers that no program started from here inherits.
+
+    Prints, also those of C code, go to stderr; what reads standard input finds its end.
+    """
+    read, write = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
     os.dup2(2, 1)
-    return Channel(private, 0)
+    return Channel(write, read)
 
 
 def _read_line(descriptor: int) -> bytes:
@@ -44,15 +47,6 @@ def _read_line(descriptor: int) -> bytes:
             os._exit(1)
         line += piece
     return line
-
-
-def _die_with(parent: int) -> None:
-    """On Linux ask to be killed with the parent; elsewhere the next answer that does not come ends this process."""
-    if sys.platform == "linux":
-        set_death_signal = 1  # PR_SET_PDEATHSIG
-        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
 
 
 if __name__ == "__main__":

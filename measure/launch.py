@@ -18,11 +18,12 @@ import msgspec
 
 from ..data.schema import Failure
 from .devices import MEASURING, child_environment
+from .endings import name_of
 from .out_of_memory import kills
 from .processes.blame import WAITING
 from .processes.whereabouts import Whereabouts
 from .protocol import STOP, Decoder, Message, Request
-from .userfile import is_user_file
+from .userfile import is_user_file, printable
 
 OUT_OF_MEMORY = "was ended by SIGKILL: memory ran out, says the kernel's count of such ends"
 _TAIL_BYTES = 8192
@@ -33,10 +34,16 @@ _SLICE_S = 0.5
 class Child:
     """A measuring process of this host, a ``group.Rank``; in its own process group, ended with all it started.
 
-    What it prints goes to a temporary file; the end of that is quoted when it dies.
+    What it prints goes to a temporary file; the end of that is quoted when it dies. A folder for what a profiler writes
+    is made here, and removed here however the child ends.
     """
 
     def __init__(self, request: Request) -> None:
+        self._scratch = contextlib.ExitStack()
+        if request.only_trace:
+            # Whatever still runs of the group may write into it until it has gone.
+            folder = tempfile.TemporaryDirectory(prefix="breakeven-trace-", ignore_cleanup_errors=True)
+            request = msgspec.structs.replace(request, scratch=self._scratch.enter_context(folder))
         self._request = request
         self._doing = Whereabouts()
         self._decoder = Decoder()
@@ -70,6 +77,7 @@ class Child:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._scratch.close()
         for pipe in (self._process.stdin, self._process.stdout, self._prints):
             assert pipe is not None
             pipe.close()
@@ -120,7 +128,7 @@ class Child:
             return "closed its connection"
         if code == -signal.SIGKILL and (self._memory_kills or 0) < (kills() or 0):
             return OUT_OF_MEMORY
-        return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
+        return f"was ended by {name_of(-code)}" if code < 0 else f"exited with code {code}"
 
     def _failure(self) -> Failure:
         """What the step under way cost."""
@@ -178,10 +186,10 @@ def free_port() -> int:
 
 
 def _quoted(lines: list[str]) -> str:
-    """The last that was printed, or the reason why the runtime ended the process."""
+    """The last that was printed, or the reason why the runtime ended the process; fit for a terminal."""
     said = [line for line in lines if line.strip() and not _NO_NEWS.match(line)]
     reasons = [line for line in said if _ABSL_FATAL.match(line)]
-    return f"; the last it printed: {(reasons or said)[-1].strip()[:_QUOTED]}" if said else ""
+    return f"; the last it printed: {printable((reasons or said)[-1].strip())[:_QUOTED]}" if said else ""
 
 
 _STACK = re.compile(r"Stack \(most recent|Current thread 0x|Thread 0x")

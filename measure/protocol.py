@@ -29,6 +29,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ends_at : ``time.monotonic()`` (one clock for all processes) after which no round is begun; None: no limit
     only_compile : stop when everything is compiled and timed once
     only_trace : measure nothing, but trace the workload's programs on their devices
+    scratch : folder for the profiler's files, which the parent removes; None: one of the child's own
     parent : process that must stay alive
     rank : place of the child among the plan's processes; the first one leads
     coordinator : ``host:port`` where several processes meet; None: one process
@@ -44,6 +45,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ends_at: float | None = None
     only_compile: bool = False
     only_trace: bool = False
+    scratch: str | None = None
     parent: int = 0
     rank: int = 0
     coordinator: str | None = None
@@ -114,6 +116,7 @@ class Channel:
     def _close(self) -> None:
         self._open = False
         os.close(self._write)
+        os.close(self._read)
 
 
 class Decoder:

@@ -43,7 +43,7 @@ def _traced(builder: Builder, program: Prepared, cell: Cell) -> Trace | Failure 
     try:
         refuse_untraceable(program)
         stage = IN_CALL
-        with tempfile.TemporaryDirectory(prefix="breakeven-trace-") as folder:
+        with tempfile.TemporaryDirectory(prefix="breakeven-trace-", dir=request.scratch) as folder:
             step = Step(stage="trace", cell=cell)
             calls = make_calls(program, Path(folder), announce=lambda: builder.channel.send(step))
             stage = "trace"

@@ -99,19 +99,22 @@ class Group:
         Each ``Round`` is answered when the next message is asked for: the processes wait until then. What costs only
         its cell is a ``Failure`` on the way. Where a process dies, all fall silent, or a call fails that others are
         in, the launch is over: one ``Failure`` names the process and the reason at the root.
+
+        Silence is counted in slices of listening: what whoever asked took over a message, or a time in which this
+        process was itself stopped (a suspended job), is nobody's.
         """
         limit = self._request.plan.step_timeout_s
-        heard = time.monotonic()
+        slice_s, silent_s = min(_SLICE_S, limit), 0.0
         while self._selector.get_map():
             ends: dict[int, Failure] = {}
-            for rank, message in self._said(min(_SLICE_S, limit)):
-                heard = time.monotonic()
+            began, heard = time.monotonic(), False
+            # Before the end a last look: what was said while this process was stopped may still lie there.
+            for rank, message in self._said(slice_s if silent_s < limit else 0.0):
+                heard = True
                 if isinstance(message, Failure) and self._is_the_end(message):
                     ends.setdefault(rank, self._of_rank(message, rank))
                 for joint in () if ends else self._joint.add(rank, self._named(message, rank)):
                     yield joint
-                    # Whoever asked may have taken long over it, and nobody was listened to meanwhile.
-                    heard = time.monotonic()
                     if isinstance(joint, Round):
                         for each in self._ranks:
                             each.answer()
@@ -120,9 +123,10 @@ class Group:
             if ends:
                 yield self._root(ends)
                 return
-            if time.monotonic() - heard > limit:
+            if not heard and silent_s >= limit:
                 yield self._hung(limit)
                 return
+            silent_s = 0.0 if heard else silent_s + min(slice_s, time.monotonic() - began)
 
     def _said(self, wait_s: float) -> Iterator[tuple[int, Message]]:
         """What any process says within a while."""
@@ -178,9 +182,8 @@ class Group:
         else:
             where = "; ".join(f"rank {end.rank} was in {end.frames[-1]}" for end in stuck if end.frames)
             found = msgspec.structs.replace(found, rank=None)
-        if found.stage == "launch":
-            where += "; it was starting, which a longer --timeout gives more time"
-        return msgspec.structs.replace(found, error="Hung", message=f"no sign of life for {limit:g} s; {where}")
+        longer = f"{limit:g} s (if it only needs longer: --timeout)"
+        return msgspec.structs.replace(found, error="Hung", message=f"no sign of life for {longer}; {where}")
 
     def _who_waits(self, ranks: Sequence[int]) -> str:
         if len(ranks) == len(self._ranks):

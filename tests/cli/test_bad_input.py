@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,8 @@ MEASURING = ["measure", "study", "inspect"]
         (["sin-reduce", "--strategies", "mpi"], "sin-reduce has no strategy 'mpi'; it has jit."),
         (["sin-reduce", "--platform", "abacus"], "'abacus' is not one of cpu, gpu, tpu."),
         (["sin-reduce", "--timeout", "never"], "'never' is no positive time"),
+        (["sin-reduce", "--timeout", "1e10s"], "--timeout: '1e10s' is longer than 30 days; write 120s, 10m or 1h."),
+        (["sin-reduce", "--timeout", "1e308h"], "--timeout: '1e308h' is longer than 30 days"),
         (["sin-reduce", "--frobnicate"], "No such option"),
     ],
 )
@@ -103,6 +106,10 @@ def test_what_cannot_be_measured(run_cli, folder, command, arguments, message):
         (["--objective", "speed"], "'speed' is not one of time, throughput."),
         (["-o", "."], "is a folder; name a file in it."),
         (["-o", "mine.py/sweep.jsonl"], "one of its parents is a file"),
+        (
+            ["-o", "sweep.csv"],
+            "a file in .csv is read as a table, and this is a record; name it sweep.jsonl.",
+        ),
     ],
 )
 def test_options_of_measure(run_cli, folder, arguments, message):
@@ -166,6 +173,25 @@ def test_files_that_are_no_record(run_cli, folder, command, content, message):
         file.write_text(content, encoding="utf-8")
     refused(run_cli, folder, [command, str(file)], message)
     assert not (folder / "figures").exists()
+
+
+def test_a_name_in_another_encoding(run_cli, folder):
+    file = folder / os.fsdecode(b"m\xff.py")
+    file.write_text(USER_FILE, encoding="utf-8")
+    arguments = ["measure", f"{file.name}:nothing", "--devices", "1", "--sizes", "8", "--platform", "cpu"]
+    refused(run_cli, folder, arguments, r"m\udcff.py:nothing: the name is not in UTF-8, as a record is; rename")
+
+
+def test_warnings_of_ours_are_said_where_python_makes_errors_of_them(folder):
+    file = simulated(folder / "sweep.jsonl", (1, 2))
+    file.write_bytes(file.read_bytes()[:-20])
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-P", "-m", "breakeven.cli", "show", "sweep.jsonl"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0
+    assert done.stderr == "warning: sweep.jsonl: the last line was cut while being written; it is skipped.\n"
 
 
 def test_unknown_recorded_sweep(run_cli, folder):

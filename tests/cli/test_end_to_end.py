@@ -84,6 +84,11 @@ def test_another_plan_into_the_same_file_is_refused(folder):
     done = breakeven("study", "mine.py:build", "--sizes-per-device", "128", *SHORT, cwd=folder)
     assert done.returncode == 2
     assert "holds a sweep of another plan; they differ in sizes" in done.stderr
+    assert "merge" not in done.stderr
+    more = breakeven("study", "mine.py:build", "--sizes-per-device", "64", *SHORT, "--launches", "4", cwd=folder)
+    assert more.returncode == 2
+    assert "they differ in launches (3 there, 4 now)" in more.stderr
+    assert "another file with -o; breakeven merge then joins the two" in " ".join(more.stderr.split())
 
 
 def test_show_counts_what_is_there(folder):

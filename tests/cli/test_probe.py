@@ -10,11 +10,12 @@ import msgspec
 import pytest
 from breakeven.cli import render_links
 from breakeven.data import store
-from breakeven.data.schema import Machine
+from breakeven.data.schema import Failure, Machine
 from breakeven.fit.links import links
 from breakeven.fit.ring_orders import AS_IT_STANDS
 from breakeven.measure.link_plans import orders_plan
 from breakeven.measure.sweep import run
+from breakeven.model.cell import Cell
 
 
 @pytest.fixture
@@ -93,6 +94,20 @@ def test_too_few_launches(run_cli, write):
     code, out, _ = run_cli("probe", write("links.jsonl", 4, launches=2))
     assert code == 1
     assert "slow devices and links: none named: fewer than three launches" in out
+
+
+def test_why_pairs_were_not_measured_is_said(run_cli, write):
+    file = write("the links.jsonl", 4, left_out=[(0, 1)])
+    sweep = store.read(file).sweeps[0].sweep
+    cell = Cell(role="pair", strategy="ppermute", num_devices=2, size=4, pair=(0, 1), k=2, payload_bytes=4)
+    failed = Failure(sweep=sweep, launch="l", stage="build", error="MemoryError", message="no room\nat all", cell=cell)
+    with store.Writer(file) as writer:
+        writer.write(failed)
+        writer.write(failed)
+    code, _, err = run_cli("probe", file)
+    assert code == 0
+    assert err.startswith(f"warning: 2 failures ('breakeven show '{file}'' lists them), the first (pair/ppermute on ")
+    assert err.endswith("): MemoryError: no room\n")
 
 
 def test_a_pair_that_was_not_measured(run_cli, write):

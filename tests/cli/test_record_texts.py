@@ -50,11 +50,12 @@ REFUSED = Failure(
 
 @pytest.fixture
 def record() -> Record:
-    """Two launches of two rounds of three calls; the chain failed twice in a visit."""
+    """Two launches of two rounds of three calls; the chain failed twice in a visit of the last."""
     samples = np.full((3, 2, 2, 3), 1.0) * np.array([32e-6, 66e-6, 91e-6])[:, None, None, None]
     lines = simulated_lines(PLAN, CELLS, samples, cores=2)
+    last = [line.launch for line in lines if isinstance(line, Launch)][-1]
     failed = Failure(
-        sweep=lines[0].sweep, launch="l", stage="visit", error="RuntimeError", message="no memory", cell=CELLS[2]
+        sweep=lines[0].sweep, launch=last, stage="visit", error="RuntimeError", message="no memory", cell=CELLS[2]
     )
     return Record.from_lines([*lines, failed, failed], source="sweep.jsonl")
 
@@ -189,3 +190,13 @@ def test_show_of_several_processes():
     said = [" ".join(line.split()) for line in text.splitlines()]
     assert {"processes 2", "devices a process 1", "barrier coordination service"} <= set(said)
     assert said[said.index("skew: how far apart the processes began a call, median") + 1] == "2 devices 40 µs"
+
+
+@pytest.mark.parametrize(
+    ("name", "word"), [("sweep.jsonl", "sweep.jsonl"), ("r x.jsonl", "'r x.jsonl'"), ("-r.jsonl", "./-r.jsonl")]
+)
+def test_the_next_command_can_be_pasted(name, word):
+    found = {"samples": 35, "cells": 7, "launches": 1, "failures": 0}
+    assert measured(Path(name), found) == (
+        f"{name}: 35 calls of 7 cells in 1 launches\nnext:  breakeven explain {word}"
+    )

@@ -221,3 +221,34 @@ def test_where_nothing_can_be_made_the_record_is_named(tmp_path):
         Lock("/proc/sweep.jsonl").__enter__()
     with pytest.raises(RecordError, match="/dev/null: not a regular file"):
         Lock("/dev/null").__enter__()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("loop", "loop/sweep.jsonl"):
+        with pytest.raises(RecordError, match=f"{name}: Too many levels of symbolic links"):
+            Lock(tmp_path / name).__enter__()
+    assert sorted(os.listdir(tmp_path)) == ["file", "loop"]
+
+
+def test_what_stands_in_the_locks_place_is_named(path):
+    path.with_name("sweep.jsonl.lock").mkdir()
+    with pytest.raises(RecordError, match=r"sweep\.jsonl\.lock: no file, but a lock of the record is to stand there"):
+        Lock(path).__enter__()
+
+
+def test_a_folder_that_was_removed_is_said(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(RecordError, match=r"sweep\.jsonl: the current folder is gone: "):
+        Lock("sweep.jsonl")
+
+
+def test_a_folder_that_another_program_locked_is_not_waited_for_for_ever(path, monkeypatch):
+    monkeypatch.setattr("breakeven.data.lock._PATIENCE_S", 0.2)
+    with subprocess.Popen(["flock", str(path.parent), "sh", "-c", "echo held; read _"], stdin=-1, stdout=-1) as other:
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(RecordError, match="another program holds a lock on this folder, as 'flock' takes one"):
+            Lock(path).__enter__()
+        other.communicate(b"\n")
+    with Lock(path):
+        pass

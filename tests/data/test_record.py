@@ -317,6 +317,47 @@ def test_an_impossible_cell_is_named(path, changes, message):
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"work": 1e300}, r"program 9 has work 1e\+300; it must be at least 0, and at most 1e\+30"),
+        ({"work": -5.0}, "program 9 has work -5"),
+        ({"flops": float("inf")}, "program 9 has flops inf"),
+        ({"bytes_accessed": float("nan")}, "program 9 has bytes_accessed nan"),
+        ({"peak_flops": 0.0}, "program 9 has peak_flops 0; it must be above 0"),
+    ],
+)
+def test_an_impossible_amount_is_named(facts, message):
+    lines, possible = [sweep(), *launch_lines()], ProgramFacts(flops=0.0, work=0.0, peak_flops=1.0)
+    fine = Program(sweep="s1", launch="a", program=9, cell=cell(2), facts=possible)
+    assert len(Record.from_lines([*lines, fine]).programs) == 3
+    wrong = msgspec.structs.replace(fine, facts=ProgramFacts(**facts))
+    with pytest.raises(RecordError, match=message):
+        Record.from_lines([*lines, wrong])
+
+
+@pytest.mark.parametrize("end", [b"\n", b""])
+def test_a_line_nested_beyond_reading_is_spoilt_like_any_other(path, end):
+    write(path, [sweep(), *launch_lines()])
+    deep = b'{"kind":"visit","schema":2,"x":' + b"[" * 20_000 + b"]" * 20_000 + b"}"
+    path.write_bytes(path.read_bytes() + deep + end)
+    if end:
+        with pytest.raises(RecordError, match=r"line 9: spoilt \(maximum recursion depth"):
+            read(path)
+        return
+    with pytest.warns(UserWarning, match="the last line was cut while being written"):
+        assert len(read(path).visits) == 4
+    write(path, launch_lines(launch="b"))
+    assert len(read(path).visits) == 8
+
+
+def test_warmups_below_none_are_spoilt(path):
+    write(path, [sweep(), *launch_lines()])
+    path.write_bytes(path.read_bytes().replace(b'"time":1.0,"warmups":1', b'"time":1.0,"warmups":-1'))
+    with pytest.raises(RecordError, match=r"line 7: spoilt .*`int` >= 0 - at `\$\.warmups"):
+        read(path)
+
+
 def test_an_impossible_path_is_named(path):
     write(path, [sweep(path="sideways"), *launch_lines()])
     with pytest.raises(RecordError, match=r"path 'sideways'.*must be strong or weak"):

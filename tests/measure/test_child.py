@@ -1,10 +1,12 @@
 """One launch: a real child process on forced host devices, and what it survives."""
 
 import os
+import re
 import subprocess
 import sys
 import time
 import uuid
+from pathlib import Path
 
 import pytest
 from breakeven.data.schema import Failure, Launch, Program, Visit
@@ -200,6 +202,22 @@ def test_a_users_own_control_is_used(user_file, plan_of):
     assert programs[cell(2)].facts.work == 800
 
 
+@pytest.mark.parametrize("work", ["-5", "1e300", "float('nan')"])
+def test_work_that_is_no_amount_is_refused(user_file, plan_of, work):
+    name = user_file(
+        f"""
+        import breakeven
+
+        @breakeven.workload(work=lambda local_size: {work})
+        def build(mesh, size):
+            return mean, placed(mesh, size)
+        """
+    )
+    failures = of(Failure, launch(plan_of(name, devices=(1,)), only_compile=True))
+    assert [(f.stage, f.error) for f in failures] == [("compile", "MeasureError")]
+    assert re.search(r"work\(8\) returned .+, a number from 0 to 1e\+30", failures[0].message)
+
+
 def test_what_cannot_be_lowered_has_no_facts_and_no_controls(user_file, plan_of):
     name = user_file("def build(mesh, size):\n    return (lambda x, v: float(mean(x, v))), placed(mesh, size)\n")
     messages = launch(plan_of(name, controls=True, probes=True))
@@ -207,6 +225,60 @@ def test_what_cannot_be_lowered_has_no_facts_and_no_controls(user_file, plan_of)
     (refusal,) = of(Failure, messages)
     assert refusal.stage == "control"
     assert "cannot be lowered" in refusal.message
+
+
+def test_nothing_that_is_started_takes_the_parents_answers(user_file, plan_of):
+    """What reads standard input, here or in the background, finds its end."""
+    name = user_file(
+        """
+        import subprocess
+        from pathlib import Path
+
+        def build(mesh, size):
+            Path(__file__).with_name("cat").unlink(missing_ok=True)
+            subprocess.Popen(["sh", "-c", "cat > cat; echo ended >> cat"], cwd=Path(__file__).parent)
+            if sys.stdin.read() == "" and os.fork() == 0:
+                os.read(0, 1)
+                os._exit(0)
+            return mean, placed(mesh, size)
+        """
+    )
+    messages = launch(plan_of(name, step_timeout_s=10.0))
+    assert of(Failure, messages) == []
+    assert [r.complete for r in of(Round, messages)] == [True, True]
+    assert Path(name.rpartition(":")[0]).with_name("cat").read_text() == "ended\n"
+
+
+def test_how_a_child_ended_is_fit_for_a_terminal(user_file, plan_of):
+    """Signals without a name, and prints that a terminal would obey."""
+    name = user_file(
+        r"""
+        def build(mesh, size):
+            print("\x1b[2J\x1b]0;title\x07 µ", flush=True)
+            os.kill(os.getpid(), 37)
+        """
+    )
+    (failure,) = of(Failure, launch(plan_of(name)))
+    assert failure.error == "Died"
+    assert failure.message == (r"the process was ended by signal 37; the last it printed: \x1b[2J\x1b]0;title\x07 µ")
+
+
+def test_a_folder_of_another_encoding_costs_its_cells_only(user_file, plan_of, tmp_path):
+    folder = tmp_path / os.fsdecode(b"d\xff")
+    folder.mkdir()
+    name = user_file(
+        f"""
+        sys.path.insert(0, os.fsdecode({os.fsencode(folder)!r}))
+        import other
+        def build(mesh, size):
+            other.fails()
+        """
+    )
+    (folder / "other.py").write_text("def fails():\n    raise ValueError('no')\n")
+    messages = launch(plan_of(name))
+    assert [f.message for f in of(Failure, messages)] == ["no", "no"]
+    assert r"d\udcff/other.py" in of(Failure, messages)[0].frames[-1]
+    assert isinstance(messages[-1], Finished)
 
 
 def test_a_fork_is_silenced(user_file, plan_of):

@@ -118,6 +118,7 @@ def test_flags_keep_everything_but_secrets():
     assert flags(usual) == usual
     assert flags("--a=1 --my_secret=x --u=http://a:b@c --b") == f"--a=1 --my_secret={LEFT_OUT} --u={LEFT_OUT} --b"
     assert flags("--header=Authorization: Bearer abc") == LEFT_OUT
+    assert flags("--dump=/tmp/µ/\udcff") == r"--dump=/tmp/µ/\xff"
     # A key is a secret, a monkey is not.
     assert flags("--key=x --monkey=y") == f"--key={LEFT_OUT} --monkey=y"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,8 @@ from breakeven.data.schema import Failure, Plan
 from breakeven.fit.launches import from_record
 from breakeven.fit.traced import traced_calls
 from breakeven.measure.inventory import traced_cells
-from breakeven.measure.protocol import Request
+from breakeven.measure.processes.group import Group
+from breakeven.measure.protocol import Request, Step
 from breakeven.measure.sweep import complete_launches, run
 from breakeven.measure.trace import CALLS
 from breakeven.measure.tracing import trace_workloads
@@ -72,6 +74,19 @@ def test_a_trace_may_be_asked_for_later_and_is_made_once(user_file, plan_of, rec
 
     run(traced(plan), record)
     assert record.read_bytes() == after
+    assert list(rest.iterdir()) == []
+
+
+def test_a_child_that_is_killed_leaves_no_profile_behind(user_file, plan_of, tmp_path, monkeypatch):
+    rest = tmp_path / "temporary"
+    rest.mkdir()
+    monkeypatch.setenv("TMPDIR", str(rest))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    request = Request(plan=plan_of(user_file()), sweep="s", launch="l", only_trace=True, parent=os.getpid())
+    with Group(request) as group:
+        assert any(isinstance(message, Step) and message.stage == "trace" for message in group.messages())
+        (ours,) = rest.glob("breakeven-trace-*")
+        assert len(list(ours.iterdir())) == 1
     assert list(rest.iterdir()) == []
 
 
