@@ -42,7 +42,8 @@ def separation(answer: Answer) -> str | None:
     by = f"{100 * found.difference:.2g} %"
     noise = "" if found.noise is None else f", where launches differ by {100 * found.noise:.2g} %"
     if found.reason is not None:
-        return sentence(f"the laws that may predict are not told apart: {found.reason} (most: {by}{noise})")
+        most = f" (most: {by}{noise})" if found.difference else ""
+        return sentence(f"the laws that may predict are not told apart: {found.reason}{most}")
     count = devices(found.num_devices)
     if found.num_devices in answer.devices:
         count += " again"

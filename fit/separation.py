@@ -12,6 +12,8 @@ from .objective import shares_cores
 REACH = 2
 """Counts up to this many times the largest measured one are looked at: further off every law is a guess."""
 MOST_COUNTS = 8
+ROUNDING = 1e-9
+"""Log ratio up to which two predictions are one."""
 
 
 def separating_devices(table: LaunchTable, strategy: str, fits: LawFits) -> Separation | None:
@@ -44,12 +46,11 @@ def separating_devices(table: LaunchTable, strategy: str, fits: LawFits) -> Sepa
     (n, size), (spread, laws) = max(spreads.items(), key=lambda item: item[1][0])
     noise = _noise(table, strategy)
     reason = None
-    if spread <= (noise or 0.0) or spread < 1e-9:
+    difference = float(np.expm1(spread)) if spread > ROUNDING else 0.0
+    if spread <= (noise or 0.0) or not difference:
         reach = max(n for n, _ in spreads)
-        reason = f"up to {reach} devices they differ by less than launches do"
-    return Separation(
-        laws=laws, num_devices=n, size=size, difference=float(np.expm1(spread)), noise=noise, reason=reason
-    )
+        reason = f"up to {reach} devices they {'differ by less than launches do' if difference else 'say the same'}"
+    return Separation(laws=laws, num_devices=n, size=size, difference=difference, noise=noise, reason=reason)
 
 
 def _spread(fits: LawFits, num_devices: int, size: int) -> tuple[float, tuple[str, str]] | None:

@@ -193,6 +193,16 @@ def test_laws_closer_than_the_noise_say_so():
     assert "differ by less than launches do" in found.reason
 
 
+def test_laws_that_say_the_same_differ_by_nothing():
+    # On one size and three counts a ring and any law of three constants are one.
+    plan = Plan(workload="w", path="strong", objective="time", devices=(1, 2), sizes=(1,), strategies=("jit",))
+    cells = tuple(Cell(role="workload", strategy="jit", num_devices=n, size=1) for n in (1, 2))
+    table = LaunchTable(plan=plan, cells=cells, latency_s=np.array([[1.0], [0.6]]), replicated=False)
+    found = separating_devices(table, "jit", fit_laws(table, "jit"))
+    assert found.difference == 0
+    assert found.reason.endswith("they say the same")
+
+
 def test_amdahls_times_have_a_coherency_of_0_not_of_rounding():
     cells = [Cell(role="workload", strategy="jit", num_devices=n, size=1) for n in (1, 2, 4, 8, 16)]
     plan = Plan(
