@@ -44,10 +44,14 @@ TIMEOUT_S = 1800
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """One setting, and what a blind sweep said of it. ``load``: of the machine when it began."""
+    """One setting, and what a blind sweep said of it.
+
+    ``without_own``: the rows against what is imposed alone; ``load``: of the machine when it began
+    """
 
     truth: Truth
     rows: list[Row]
+    without_own: list[Row]
     load: float
 
     @property
@@ -70,8 +74,9 @@ def measure(truth: Truth, seed: int, folder: Path) -> Sweep:
     own = record.with_suffix(".own.json")
     if not own.exists():
         own.write_text(json.dumps(excess_s(truth)))
-    truth = dataclasses.replace(truth, own_s={int(n): s for n, s in json.loads(own.read_text()).items()})
-    return Sweep(truth=truth, rows=compare(truth, answer(record)), load=load_before(record))
+    true = dataclasses.replace(truth, own_s={int(n): s for n, s in json.loads(own.read_text()).items()})
+    found = answer(record)
+    return Sweep(truth=true, rows=compare(true, found), without_own=compare(truth, found), load=load_before(record))
 
 
 def load_before(record: Path) -> float:
@@ -108,9 +113,9 @@ def markdown(sweeps: Sequence[Sweep], stamped: dict[str, str]) -> str:
         "",
         "Beside what is imposed a call takes a little of its own: callbacks, gloo's work in each step, processes that "
         "wake up. A plain loop of the same program at the same delay, without breakeven, tells how much; it is part of "
-        f"the true break-even sizes: {'; '.join(map(_own, sweeps))}. Intervals of alpha, beta and gamma are over the "
-        "launches and speak of their scatter; alpha also holds what a step itself takes, so that its interval may lie "
-        "above the round trip.",
+        f"the true break-even sizes: {'; '.join(map(_own, sweeps))}. {_missed_without(sweeps)} Intervals of alpha, "
+        "beta and gamma are over the launches and speak of their scatter; alpha also holds what a step itself takes, "
+        "so that its interval may lie above the round trip.",
         "",
         "| setting | quantity | imposed | found | | error | passed |",
         "| --- | --- | ---: | ---: | --- | ---: | --- |",
@@ -129,6 +134,17 @@ def _own(one: Sweep) -> str:
     counts = " and ".join([", ".join(map(str, one.truth.devices[:-1])), str(one.truth.devices[-1])])
     times = ", ".join(f"{1e3 * one.truth.own_s[n]:.1f}" for n in one.truth.devices)
     return f"{times} ms on {counts} hosts ({one.name})"
+
+
+def _missed_without(sweeps: Sequence[Sweep]) -> str:
+    """How many break-even sets would miss if the own cost were no part of the truth, and by how much."""
+    sets = [row for one in sweeps for row in one.without_own if row.quantity.startswith("break-even")]
+    missed = [row for row in sets if not row.passed]
+    ends = [(row, end) for row in missed for end in (row.lower, row.upper) if end is not None]
+    if not ends:
+        return "Against what is imposed alone no set would miss."
+    furthest = max(min(abs(end / row.imposed - 1) for one, end in ends if one is row) for row in missed)
+    return f"Against what is imposed alone {len(missed)} of {len(sets)} sets would miss, by {furthest:.1%} at most."
 
 
 def _number(value: float | None) -> str:
